@@ -1,0 +1,296 @@
+"""From frames described by code to a `ByteAutomaton`: forward exploration.
+
+A front end describes each frame lazily: its start state, the transitions of a state, which states accept and with
+which verdict, and where the frame goes on when a frame it called returns a verdict. Exploration runs a work list from
+the root frame. A return state is added only when the callee is seen to return that verdict, so what's built is the
+productive part: the least fixpoint of "frame F can return verdict v".
+
+    class Frame:                        hashable: equal frames are built once
+        name, pointer                   for people and diagnostics
+        start() -> state                states are hashable, private to the frame
+        transitions(state) -> [Stay | Call]
+        verdict(state) -> hashable | None          None: the frame can't end here
+        resume(continuation, verdict) -> state | None    in the *caller*, None: dead
+
+Rules: Stay ranges of one state are disjoint. A Call takes the first bytes that its callee's start state takes, less
+those of the Stays and, with `first`, only those in it; two Calls may not share a byte. A start state doesn't accept
+(a called frame consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the front end, not of its input.
+
+An `External` names a frame of the base library (the vocabulary pack); its verdicts are the ints 0..n-1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.options import Limits
+
+State = Hashable
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Bytes low..high lead to `state` of the same frame."""
+
+    low: int
+    high: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Enter `frame`; when it returns a verdict, go on in `resume(continuation, verdict)`."""
+
+    frame: Frame
+    continuation: Hashable
+    first: Ranges | None = None
+
+
+class Frame(Protocol):
+    """What a front end implements; see the module's text."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pointer(self) -> str: ...
+    def __hash__(self) -> int: ...
+    def start(self) -> State: ...
+    def transitions(self, state: Any) -> Iterable[Stay | Call]: ...
+    def verdict(self, state: Any) -> Hashable | None: ...
+    def resume(self, continuation: Any, verdict: Any) -> State | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """The frame that starts at `entry` of the base library."""
+
+    entry: str
+    name: str = "external"
+    pointer: str = ""
+
+    def start(self) -> State:
+        raise TypeError("an external frame is explored where it was built")
+
+    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+        raise TypeError("an external frame is explored where it was built")
+
+    def verdict(self, state: Any) -> Hashable | None:
+        raise TypeError("an external frame is explored where it was built")
+
+    def resume(self, continuation: Any, verdict: Any) -> State | None:
+        raise TypeError("an external frame is explored where it was built")
+
+
+def explore(
+    root: Frame,
+    base: ByteAutomaton | None = None,
+    *,
+    accepting: Iterable[Hashable] | None = None,
+    limits: Limits | None = None,
+    deadline: float | None = None,
+) -> ByteAutomaton:
+    """The automaton of `root`. `accepting`: root verdicts that make a member (default: all of them).
+
+    Raises LimitExceeded for `frames`, `states` and, with `deadline` (a `time.monotonic` value), `compile_seconds`.
+    An automaton without any member has no accepting verdict: `specialise` finds that out.
+    """
+    e = _Explorer(base, limits or Limits(), deadline)
+    info = e.enter(root)
+    e.run()
+    known = info.verdicts
+    good = frozenset(known.values()) if accepting is None else frozenset(known[v] for v in accepting if v in known)
+    return e.finish(start=info.controls[info.start], accepting=good)
+
+
+def explore_library(roots: dict[str, Frame], base: ByteAutomaton | None = None) -> ByteAutomaton:
+    """A library of frames, each entry at its root's start."""
+    e = _Explorer(base, Limits(), None)
+    infos = {name: e.enter(frame) for name, frame in roots.items()}
+    e.run()
+    return e.finish(entries={name: i.controls[i.start] for name, i in infos.items()})
+
+
+class _FrameBuild:
+    """A frame under construction: its controls by state, its verdicts by value, its callers by symbol."""
+
+    __slots__ = ("callers", "controls", "frame", "number", "start", "verdicts")
+
+    def __init__(self, frame: Frame, number: int) -> None:
+        self.frame, self.number = frame, number
+        self.start: State = frame.start()
+        self.controls: dict[State, int] = {}
+        self.verdicts: dict[Hashable, int] = {}
+        self.callers: list[tuple[_FrameBuild, Hashable, int]] = []
+
+
+class _Explorer:
+    def __init__(self, base: ByteAutomaton | None, limits: Limits, deadline: float | None) -> None:
+        self.base, self.limits, self.deadline = base, limits, deadline
+        self.out = ByteAutomaton(base=base)
+        self.builds: dict[Frame, _FrameBuild] = {}
+        self.work: list[tuple[_FrameBuild, State, int]] = []
+        self.stays: list[list[tuple[int, int, int]]] = []
+        self.calls: list[list[tuple[int, Frame, Ranges | None]]] = []
+        self.symbols: dict[tuple[int, Hashable, Frame], int] = {}
+        self.returns: list[dict[int, int]] = []
+        self.symbol_frames: list[tuple[int, Frame]] = []
+
+    def enter(self, frame: Frame) -> _FrameBuild:
+        build = self.builds.get(frame)
+        if build is None:
+            if len(self.builds) >= self.limits.frames:
+                raise LimitExceeded("frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=frame.pointer)
+            build = self.builds[frame] = _FrameBuild(frame, self.out.first_frame + len(self.builds))
+            self.control(build, build.start)
+        return build
+
+    def control(self, build: _FrameBuild, state: State) -> int:
+        found = build.controls.get(state)
+        if found is None:
+            n = len(self.stays)
+            if n >= self.limits.states:
+                raise LimitExceeded("states", self.limits.states, n + 1, "explore", pointer=build.frame.pointer)
+            found = build.controls[state] = self.out.first_control + n
+            self.stays.append([])
+            self.calls.append([])
+            self.out.verdict.append(-1)
+            self.out.frame.append(build.number)
+            self.work.append((build, state, n))
+        return found
+
+    def run(self) -> None:
+        ticks = 0
+        while self.work:
+            build, state, n = self.work.pop()
+            ticks += 1
+            if self.deadline is not None and ticks % 256 == 0 and time.monotonic() > self.deadline:
+                seconds = self.limits.compile_seconds
+                raise LimitExceeded("compile_seconds", seconds, seconds, "explore", pointer=build.frame.pointer)
+            self.expand(build, state, n)
+
+    def expand(self, build: _FrameBuild, state: State, n: int) -> None:
+        verdict = build.frame.verdict(state)
+        if verdict is not None:
+            if state == build.start:
+                raise ValueError(f"frame {build.frame.name}: the start state accepts")
+            self.out.verdict[n] = self.verdict_number(build, verdict)
+        for t in build.frame.transitions(state):
+            if isinstance(t, Stay):
+                self.stays[n].append((t.low, t.high, self.control(build, t.state)))
+            else:
+                self.calls[n].append((self.symbol(build, t), t.frame, t.first))
+
+    def verdict_number(self, build: _FrameBuild, verdict: Hashable) -> int:
+        number = build.verdicts.get(verdict)
+        if number is None:
+            number = build.verdicts[verdict] = len(build.verdicts)
+            for caller, continuation, symbol in list(build.callers):
+                self.resume(caller, continuation, symbol, verdict, number)
+        return number
+
+    def symbol(self, build: _FrameBuild, call: Call) -> int:
+        key = (build.number, call.continuation, call.frame)
+        found = self.symbols.get(key)
+        if found is not None:
+            return found
+        s = self.symbols[key] = len(self.returns)
+        self.returns.append({})
+        self.symbol_frames.append((build.number, call.frame))
+        if isinstance(call.frame, External):
+            for v in range(self.external_verdicts(call.frame)):
+                self.resume(build, call.continuation, s, v, v)
+        else:
+            callee = self.enter(call.frame)
+            callee.callers.append((build, call.continuation, s))
+            for verdict, number in list(callee.verdicts.items()):
+                self.resume(build, call.continuation, s, verdict, number)
+        return s
+
+    def resume(self, caller: _FrameBuild, continuation: Hashable, symbol: int, verdict: Hashable, number: int) -> None:
+        state = caller.frame.resume(continuation, verdict)
+        if state is not None:
+            self.returns[symbol][number] = self.control(caller, state)
+
+    def external_verdicts(self, frame: External) -> int:
+        assert self.base is not None, "an external frame needs a base"
+        return self.base.frame_info(self.base.frame_of(self.base.entries[frame.entry])).verdicts
+
+    # -- materialising -------------------------------------------------------------------------------------------
+
+    def finish(
+        self, start: int | None = None, accepting: frozenset[int] = frozenset({0}), entries: dict[str, int] | None = None
+    ) -> ByteAutomaton:
+        out = self.out
+        out.start, out.accepting_verdicts, out.entries = start, accepting, entries or {}
+        out.frames = [
+            FrameInfo(b.frame.name, b.frame.pointer, max(1, len(b.verdicts))) for b in self.builds.values()
+        ]
+        for (caller, callee), returns in zip(self.symbol_frames, self.returns, strict=True):
+            number, verdicts = self.callee_of(callee)
+            moves = tuple(Move(returns[v]) if v in returns else None for v in range(verdicts))
+            out.symbols.append(Symbol(caller, number, moves))
+        done: dict[int, tuple[Edge, ...]] = {}
+        out.edges = [self.edges(out.first_control + n, done) for n in range(len(self.stays))]
+        return out
+
+    def callee_of(self, frame: Frame) -> tuple[int, int]:
+        if isinstance(frame, External):
+            assert self.base is not None
+            return self.base.frame_of(self.base.entries[frame.entry]), self.external_verdicts(frame)
+        build = self.builds[frame]
+        return build.number, max(1, len(build.verdicts))
+
+    def start_edges(self, frame: Frame, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]) -> tuple[Edge, ...]:
+        if isinstance(frame, External):
+            assert self.base is not None
+            return self.base.edges_of(self.base.entries[frame.entry])
+        build = self.builds[frame]
+        return self.edges(build.controls[build.start], done, chain)
+
+    def edges(self, control: int, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...] = ()) -> tuple[Edge, ...]:
+        """The control's edges, calls resolved to their callee's state after the first byte."""
+        if control in done:
+            return done[control]
+        if control in chain:
+            raise ValueError("a frame calls itself before it consumes a byte")
+        n = control - self.out.first_control
+        taken = sorted(self.stays[n])
+        found = [Edge(low, high, Move(target)) for low, high, target in taken]
+        for symbol, frame, first in self.calls[n]:
+            s = self.out.first_symbol + symbol
+            for e in self.start_edges(frame, done, (*chain, control)):
+                move = Move(e.move.target, (s, *e.move.pushes))
+                for low, high in _restrict(e.low, e.high, first):
+                    found.extend(Edge(x, y, move) for x, y in _without(low, high, taken))
+        found.sort(key=lambda e: e.low)
+        for one, two in zip(found, found[1:], strict=False):
+            if two.low <= one.high:
+                raise ValueError(f"control {control}: two transitions share byte {two.low}")
+        done[control] = tuple(found)
+        return done[control]
+
+
+def _restrict(low: int, high: int, first: Ranges | None) -> Iterator[tuple[int, int]]:
+    if first is None:
+        yield low, high
+        return
+    for a, b in first:
+        if max(a, low) <= min(b, high):
+            yield max(a, low), min(b, high)
+
+
+def _without(low: int, high: int, taken: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    for a, b, _ in taken:
+        if b < low or a > high:
+            continue
+        if a > low:
+            yield low, a - 1
+        low = b + 1
+    if low <= high:
+        yield low, high

@@ -1,0 +1,174 @@
+"""Cut what can't finish: every frame is specialised to the verdicts that its caller can still use.
+
+    reach(c)      = verdicts that the frame of c can end with, from c           (a fixpoint over calls)
+    live(c, U)    = reach(c) & U is not empty                                   (U: verdicts the context can use)
+    callee's U'   = { v : reach(returns[v]) & U is not empty }
+
+The result has a control for each reachable (c, U). In ordinary schemas U is always {held}, so nothing is copied. After
+this pass every control is live in every context it's reached in, which is what a token mask needs: whatever can be
+read can be completed.
+
+Raises CompileError (UNSATISFIABLE) when the start itself isn't live.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.options import Limits
+
+Bits = int
+Key = tuple[int, Bits]
+
+
+def specialise(a: ByteAutomaton, limits: Limits | None = None) -> ByteAutomaton:
+    """The automaton with each control live in its context; libraries keep the contexts that their entries allow."""
+    return _Specialiser(a, limits or Limits()).run()
+
+
+def reach(a: ByteAutomaton) -> list[Bits]:
+    """For each own control the set of verdicts its frame can end with, as bits; Dijkstra-free least fixpoint."""
+    n, first = len(a.edges), a.first_control
+    found: list[Bits] = [0] * n
+    dependents: dict[int, set[int]] = defaultdict(set)
+    work = list(range(n - 1, -1, -1))
+    queued = bytearray(b"\x01") * n
+
+    def look(c: int, asking: int) -> Bits:
+        if c < first:
+            return (1 << a.frame_info(a.frame_of(c)).verdicts) - 1
+        dependents[c - first].add(asking)
+        return found[c - first]
+
+    while work:
+        i = work.pop()
+        queued[i] = 0
+        bits = 1 << a.verdict[i] if a.verdict[i] >= 0 else 0
+        for move in {e.move for e in a.edges[i]}:
+            bits |= _reach_through(a, move, i, look)
+        if bits != found[i]:
+            found[i] = bits
+            for d in dependents[i]:
+                if not queued[d]:
+                    queued[d] = 1
+                    work.append(d)
+    return found
+
+
+def _reach_through(a: ByteAutomaton, move: Move, asking: int, look) -> Bits:  # type: ignore[no-untyped-def]
+    bits: Bits = look(move.target, asking)
+    for s in reversed(move.pushes):
+        above, bits = bits, 0
+        for v, ret in enumerate(a.symbol(s).returns):
+            if above >> v & 1 and ret is not None:
+                bits |= _reach_through(a, ret, asking, look)
+    return bits
+
+
+class _Specialiser:
+    def __init__(self, a: ByteAutomaton, limits: Limits) -> None:
+        self.a, self.limits = a, limits
+        self.found = reach(a)
+        self.out = ByteAutomaton(base=a.base)
+        self.controls: dict[Key, int] = {}
+        self.symbols: dict[Key, int] = {}
+        self.frames: dict[Key, int] = {}
+        self.work: list[Key] = []
+
+    def run(self) -> ByteAutomaton:
+        a, out = self.a, self.out
+        if a.start is not None:
+            use = sum(1 << v for v in a.accepting_verdicts)
+            if not self.live(a.start, use):
+                raise CompileError(Diagnostic(Code.UNSATISFIABLE, "no text is in the language", pointer=""))
+            out.start = self.control(a.start, use)
+            out.accepting_verdicts = a.accepting_verdicts
+        for name, c in a.entries.items():
+            out.entries[name] = self.control(c, (1 << a.frame_info(a.frame_of(c)).verdicts) - 1)
+        while self.work:
+            c, use = self.work.pop()
+            i = self.controls[c, use] - out.first_control
+            verdict = a.verdict_of(c)
+            out.verdict[i] = verdict if verdict >= 0 and use >> verdict & 1 else -1
+            moves: dict[Move, Move | None] = {}
+            edges = []
+            for e in a.edges_of(c):
+                if e.move not in moves:
+                    moves[e.move] = self.move(e.move, use)
+                move = moves[e.move]
+                if move is not None:
+                    edges.append(Edge(e.low, e.high, move))
+            out.edges[i] = tuple(edges)
+        return out
+
+    def reach_of(self, c: int) -> Bits:
+        first = self.a.first_control
+        return (1 << self.a.frame_info(self.a.frame_of(c)).verdicts) - 1 if c < first else self.found[c - first]
+
+    def live(self, c: int, use: Bits) -> bool:
+        return self.reach_of(c) & use != 0
+
+    def usable(self, s: int, use: Bits) -> Bits:
+        """Verdicts of symbol s's callee after which its caller can still end with one of `use`."""
+        return sum(1 << v for v, m in enumerate(self.a.symbol(s).returns) if m is not None and self.usable_move(m, use))
+
+    def usable_move(self, m: Move, use: Bits) -> bool:
+        for s in m.pushes:
+            use = self.usable(s, use)
+        return self.live(m.target, use)
+
+    def move(self, m: Move, use: Bits) -> Move | None:
+        if not self.usable_move(m, use):
+            return None
+        pushes = []
+        for s in m.pushes:
+            pushes.append(self.symbol(s, use))
+            use = self.usable(s, use)
+            self.check_external(s, use)
+        return Move(self.control(m.target, use), tuple(pushes))
+
+    def check_external(self, s: int, use: Bits) -> None:
+        callee = self.a.symbol(s).callee
+        if callee < self.a.first_frame and use != (1 << self.a.frame_info(callee).verdicts) - 1:
+            raise ValueError(f"symbol {s} calls a finished frame but can't use all of its verdicts")
+
+    def control(self, c: int, use: Bits) -> int:
+        if c < self.a.first_control:
+            return c
+        found = self.controls.get((c, use))
+        if found is None:
+            if len(self.controls) >= self.limits.states:
+                info = self.a.frame_info(self.a.frame_of(c))
+                raise LimitExceeded("states", self.limits.states, len(self.controls) + 1, "specialise", pointer=info.pointer)
+            found = self.controls[c, use] = self.out.first_control + len(self.out.edges)
+            self.out.edges.append(())
+            self.out.verdict.append(-1)
+            self.out.frame.append(self.frame(self.a.frame_of(c), use))
+            self.work.append((c, use))
+        return found
+
+    def frame(self, f: int, use: Bits) -> int:
+        if f < self.a.first_frame:
+            return f
+        found = self.frames.get((f, use))
+        if found is None:
+            info = self.a.frame_info(f)
+            found = self.frames[f, use] = self.out.first_frame + len(self.out.frames)
+            self.out.frames.append(FrameInfo(info.name, info.pointer, info.verdicts))
+        return found
+
+    def symbol(self, s: int, use: Bits) -> int:
+        if s < self.a.first_symbol:
+            return s
+        found = self.symbols.get((s, use))
+        if found is None:
+            found = self.symbols[s, use] = self.out.first_symbol + len(self.out.symbols)
+            old = self.a.symbol(s)
+            callee_use = self.usable(s, use)
+            new = Symbol(self.frame(old.caller, use), self.frame(old.callee, callee_use), ())
+            self.out.symbols.append(new)
+            returns = tuple(self.move(m, use) if m is not None else None for m in old.returns)
+            self.out.symbols[found - self.out.first_symbol] = Symbol(new.caller, new.callee, returns)
+        return found
