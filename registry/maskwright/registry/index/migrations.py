@@ -1,0 +1,29 @@
+"""The index's schema as an ordered list of steps; `PRAGMA user_version` counts those applied.
+
+A step is never edited once released: a change is a new step, and gets a test.
+"""
+
+from __future__ import annotations
+
+MIGRATIONS: list[list[str]] = [
+    [
+        """CREATE TABLE tokenizers (
+            fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, vocab_size INTEGER NOT NULL,
+            file_hash TEXT NOT NULL, file_size INTEGER NOT NULL,
+            pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL)""",
+        """CREATE TABLE artifacts (
+            artifact_key TEXT PRIMARY KEY, source_hash TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL,
+            fingerprint TEXT NOT NULL, compiler_version TEXT NOT NULL,
+            artifact_hash TEXT NOT NULL, artifact_size INTEGER NOT NULL,
+            pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL,
+            report_hash TEXT NOT NULL, report_size INTEGER NOT NULL)""",
+        "CREATE INDEX artifacts_by_hash ON artifacts (artifact_hash)",
+        "CREATE INDEX artifacts_by_source ON artifacts (source_hash, fingerprint)",
+        """CREATE TABLE refusals (
+            refusal_key TEXT PRIMARY KEY, artifact_key TEXT NOT NULL,
+            diagnostics_hash TEXT NOT NULL, diagnostics_size INTEGER NOT NULL)""",
+        """CREATE TABLE requests (
+            request_id TEXT PRIMARY KEY, request_hash TEXT NOT NULL, artifact_key TEXT NOT NULL)""",
+        "CREATE TABLE usage (artifact_hash TEXT PRIMARY KEY, fetches INTEGER NOT NULL DEFAULT 0)",
+    ],
+]

@@ -1,0 +1,29 @@
+"""Blob stores: bytes under keys, behind one interface."""
+
+from .interface import (
+    BlobInfo,
+    BlobNotFound,
+    BlobStore,
+    BlobTooLarge,
+    CorruptBlob,
+    PreconditionFailed,
+    StoreCapabilities,
+    StoreError,
+    StoreUnavailable,
+    check_key,
+)
+from .local import LocalStore
+
+__all__ = [
+    "BlobInfo",
+    "BlobNotFound",
+    "BlobStore",
+    "BlobTooLarge",
+    "CorruptBlob",
+    "LocalStore",
+    "PreconditionFailed",
+    "StoreCapabilities",
+    "StoreError",
+    "StoreUnavailable",
+    "check_key",
+]
