@@ -8,12 +8,13 @@ The digest covers a canonical, injective encoding, little-endian:
     lengths  u32 per id: bytes of the token's text, or of the special token's name in UTF-8; 0 for unused
     content  those bytes, in id order, without separators
 
-`size` fixes where kinds and lengths end and `lengths` fixes every boundary in the content, so two tables have the same
-encoding exactly when they are the same table. A token that stands for no bytes can't be told from an unused id by any
-text, so an empty token counts as unused. Stop tokens aren't covered: they're chosen when a matcher is made.
+`size` fixes where kinds and lengths end and `lengths` fixes every boundary in the content, so two tables have
+the same encoding exactly when they are the same table. A token that stands for no bytes can't be told from an
+unused id by any text, so an empty token counts as unused. Stop tokens aren't covered: they're chosen when a
+matcher is made.
 
-It lives with the workers so that an engine can check its own tokenizer against a vocabulary pack. Only the standard
-library and numpy are used. About 40 ms for 128,000 tokens.
+It lives with the workers so that an engine can check its own tokenizer against a vocabulary pack. Only the
+standard library and numpy are used. About 40 ms for 128,000 tokens.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ UNUSED, TEXT, SPECIAL = 0, 1, 2
 def vocabulary_fingerprint(tokens: Sequence[bytes | None], special: Mapping[int, str]) -> str:
     """The table's SHA-256 as 64 hexadecimal digits.
 
-    `tokens[i]` holds the bytes of token i, None where i is special or unused. `special` maps each special id, also
-    beyond `len(tokens)`, to its name (empty where it has none); it wins over `tokens`. Raises ValueError for a negative
-    special id and for a name that isn't Unicode text. Time and memory are linear in the table.
+    `tokens[i]` holds the bytes of token i, None where i is special or unused. `special` maps each special id,
+    also beyond `len(tokens)`, to its name (empty where it has none); it wins over `tokens`. Raises ValueError
+    for a negative special id and for a name that isn't Unicode text. Time and memory are linear in the table.
     """
     if any(i < 0 for i in special):
         raise ValueError("a special id is negative")

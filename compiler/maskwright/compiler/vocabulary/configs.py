@@ -1,8 +1,8 @@
 """What the files beside a tokenizer.json say about the model: stop tokens and the width of its logits.
 
-`generation_config.json` and `tokenizer_config.json` name end-of-text tokens, `config.json` the number of logits
-(`vocab_size`, in `text_config` for models that also see images). They're optional; one that can't be read or that
-names a token which isn't in the vocabulary is an error, since it belongs to another model then.
+`generation_config.json` and `tokenizer_config.json` name end-of-text tokens, `config.json` the number of
+logits (`vocab_size`, in `text_config` for models that also see images). They're optional; one that can't be
+read or that names a token which isn't in the vocabulary is an error, since it belongs to another model then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from maskwright.compiler.vocabulary.table import TokenTable
 
 
 def read_beside(path: Path, table: TokenTable) -> None:
-    """Add to `table` what the files beside `path` tell. Does nothing for a file that isn't called tokenizer.json."""
+    """Add to `table` what the files beside `path` tell, if that file is called tokenizer.json."""
     if path.name != "tokenizer.json":
         return
     from maskwright.compiler.vocabulary.formats import naming
@@ -56,7 +56,9 @@ def _read_tokenizer_config(value: dict[str, Any], table: TokenTable) -> None:
         return
     ids = [i for i, name in table.special.items() if name == text]
     if not ids:
-        raise invalid(f"{text!r} isn't a special token of the vocabulary", pointer="/eos_token", token=repr(text))
+        raise invalid(
+            f"{text!r} isn't a special token of the vocabulary", pointer="/eos_token", token=repr(text)
+        )
     table.stop_token_ids += tuple(ids)
 
 

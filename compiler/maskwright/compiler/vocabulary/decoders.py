@@ -1,22 +1,23 @@
 """A tokenizer.json's decoder: token string -> bytes, or a refusal by name.
 
-A decoder is a list of steps on a list of token strings. It's usable when the text of any token sequence is the
-concatenation of bytes that each token has on its own. So each step is applied to every token alone, and refused where
-its result could depend on neighbours. What that is depends on the steps before (`Stage`):
+A decoder is a list of steps on a list of token strings. It's usable when the text of any token sequence is
+the concatenation of bytes that each token has on its own. So each step is applied to every token alone, and
+refused where its result could depend on neighbours. What that is depends on the steps before (`Stage`):
 
     SEPARATE  every token is still its own string: steps that map strings one by one are exact
-    RUNS      after ByteFallback: neighbouring byte tokens (`<0x0A>`) form one string, other tokens are separate
+    RUNS      after ByteFallback: neighbouring byte tokens (`<0x0A>`) form one string, others are separate
     FUSED     after Fuse or ByteLevel: the whole text is one string
 
-In RUNS and FUSED, text can be put together from pieces: `loose` holds the bytes that can come from a piece shorter than
-a character. A replacement is exact when no match can span pieces: its pattern is one ASCII character, or one character
-that loose bytes can't spell.
+In RUNS and FUSED, text can be put together from pieces: `loose` holds the bytes that can come from a piece
+shorter than a character. A replacement is exact when no match can span pieces: its pattern is one ASCII
+character, or one character that loose bytes can't spell.
 
-"Concatenation" leaves two things aside. The first token of a text may be spelled differently (Metaspace, WordPiece and
-a Strip at the start drop a leading space): `dummy_prefix` says so. And where the bytes aren't UTF-8, decoders put
-replacement characters; the bytes here are those before that.
+"Concatenation" leaves two things aside. The first token of a text may be spelled differently (Metaspace,
+WordPiece and a Strip at the start drop a leading space): `dummy_prefix` says so. And where the bytes aren't
+UTF-8, decoders put replacement characters; the bytes here are those before that.
 
-The steps' rules are those of the `tokenizers` library; the tests compare with it, step by step and in sequences.
+The steps' rules are those of the `tokenizers` library; the tests compare with it, step by step and in
+sequences.
 """
 
 from __future__ import annotations
@@ -89,14 +90,16 @@ class Step:
         """The step's parameter `key`, checked to be of type `kind`."""
         value = self.value.get(key, default)
         if type(value) is not kind:
-            raise invalid(f"{key} of decoder {self.kind} isn't a {kind.__name__}", pointer=f"{self.pointer}/{key}")
+            raise invalid(
+                f"{key} of decoder {self.kind} isn't a {kind.__name__}", pointer=f"{self.pointer}/{key}"
+            )
         return value
 
 
 def spell(texts: list[str | None], decoder: Any) -> Spelled:
-    """Each token's bytes by `decoder`, a tokenizer.json's parsed `decoder`. Time is linear in steps times tokens.
+    """Each token's bytes by `decoder`, a tokenizer.json's parsed `decoder`. Linear in steps times tokens.
 
-    Raises CompileError (INVALID_VOCABULARY, naming decoder and reason) for decoders that aren't a concatenation.
+    Raises CompileError, naming decoder and reason, for decoders that aren't a concatenation.
     """
     if decoder is None:
         raise invalid(
@@ -131,7 +134,9 @@ def _steps(decoder: Any) -> list[Step]:
                 raise invalid("not an array of decoders", pointer=f"{pointer}/decoders")
             if depth == MAX_NESTING:
                 raise too_large("decoder_nesting", MAX_NESTING, depth + 1, pointer=pointer)
-            todo.extend((p, f"{pointer}/decoders/{i}", depth + 1) for i, p in reversed(list(enumerate(parts))))
+            todo.extend(
+                (p, f"{pointer}/decoders/{i}", depth + 1) for i, p in reversed(list(enumerate(parts)))
+            )
         elif kind in STEPS:
             out.append(Step(kind, value, pointer))
         else:
@@ -156,11 +161,11 @@ def _map_texts(s: Spelling, f: Callable[[str], str | bytes]) -> None:
     s.tokens = [f(t) if isinstance(t, str) else t for t in s.tokens]
 
 
-# -- ByteLevel -----------------------------------------------------------------------------------------------------
+# -- ByteLevel -----------------------------------------------------------------------------------------------
 
 
 def byte_level_alphabet() -> dict[str, int]:
-    """Character -> byte of byte-level BPE: printable Latin-1 stands for itself, the rest for U+0100 and up, in order."""
+    """Character -> byte: printable Latin-1 stands for itself, U+0100 and up for the other bytes in order."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in set(printable)]
     return {chr(b): b for b in printable} | {chr(0x100 + n): b for n, b in enumerate(others)}
@@ -184,7 +189,7 @@ def _byte_level(step: Step, s: Spelling) -> None:
     s.stage, s.loose, s.byte_level = Stage.FUSED, frozenset(range(256)), True
 
 
-# -- ByteFallback, Fuse --------------------------------------------------------------------------------------------
+# -- ByteFallback, Fuse --------------------------------------------------------------------------------------
 
 # the library parses two characters as hexadecimal and lets a plus sign pass
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
@@ -206,7 +211,7 @@ def _fuse(step: Step, s: Spelling) -> None:
     s.stage = Stage.FUSED
 
 
-# -- Replace, Metaspace, Strip -------------------------------------------------------------------------------------
+# -- Replace, Metaspace, Strip -------------------------------------------------------------------------------
 
 
 def _replace_all(step: Step, s: Spelling, pattern: str, content: str) -> None:
@@ -290,7 +295,7 @@ def _unicode(step: Step, key: str) -> str:
     return text
 
 
-# -- WordPiece -----------------------------------------------------------------------------------------------------
+# -- WordPiece -----------------------------------------------------------------------------------------------
 
 # applied by the library to each token by itself, in this order
 _CLEANUP = (
@@ -318,7 +323,7 @@ def _word_piece(step: Step, s: Spelling) -> None:
     s.dummy_prefix = True
 
 
-# -- refused -------------------------------------------------------------------------------------------------------
+# -- refused -------------------------------------------------------------------------------------------------
 
 
 def _ctc(step: Step, s: Spelling) -> None:

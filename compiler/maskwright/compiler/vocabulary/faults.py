@@ -1,4 +1,4 @@
-"""What a reader raises: one diagnostic shape for every fault of a tokenizer file, and the bounds on its size."""
+"""What a reader raises: one shape for every fault of a tokenizer file, and the bounds on its size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 
 MAX_FILE_BYTES = 128 << 20
-"""Bytes of a tokenizer file, decompressed. The largest in use are about 35 MB; 128 MB are parsed in some seconds."""
+"""Bytes of a tokenizer file, decompressed. The largest in use are about 35 MB; 128 MB parse in seconds."""
 MAX_TOKENS = 1 << 22
 """Token ids. A table is dense, so one high id costs as much as a full table. In use: up to about 260,000."""
 MAX_TOKEN_BYTES = 1 << 16
@@ -19,7 +19,7 @@ MAX_TABLE_BYTES = 256 << 20
 def invalid(
     message: str, *, pointer: str | None = None, hint: str | None = None, **detail: Any
 ) -> CompileError:
-    """The error for a file that can't be read or isn't a vocabulary; `detail` repeats the message's values."""
+    """The error for what can't be read or isn't a vocabulary; `detail` repeats the message's values."""
     return CompileError(
         Diagnostic(Code.INVALID_VOCABULARY, message, pointer=pointer, hint=hint, detail=detail)
     )
@@ -31,6 +31,6 @@ def too_large(name: str, limit: int, observed: int, *, pointer: str | None = Non
 
 
 def escape(key: str) -> str:
-    """One reference token of a JSON pointer (RFC 6901); long keys are cut, since a pointer is for people here."""
+    """One reference token of a JSON pointer (RFC 6901); long keys are cut: it is for people."""
     key = key if len(key) <= 80 else key[:80] + "…"
     return key.replace("~", "~0").replace("/", "~1")

@@ -1,9 +1,9 @@
 """Recognise a tokenizer file by its content and hand it to its reader.
 
-Order of checks: size, gzip (RFC 1952, members one after another; the output is bounded while it is produced), then the
-first character. `{` is JSON: an object with `model` is a Hugging Face tokenizer.json, one with `config` and a list
-`vocab` is a tekken.json. A first line of base64, a space and a number is a tiktoken rank file. What looks like another
-known file is refused by its name with what to do. Names of files never matter.
+Order of checks: size, gzip (RFC 1952, members one after another; the output is bounded while it is produced),
+then the first character. `{` is JSON: an object with `model` is a Hugging Face tokenizer.json, one with
+`config` and a list `vocab` is a tekken.json. A first line of base64, a space and a number is a tiktoken rank
+file. What looks like another known file is refused by its name with what to do. Names of files never matter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def read_table(data: bytes) -> TokenTable:
         return _read_json(data)
     if RANK_LINE.match(data):
         return read_ranks(data)
-    raise invalid(_not_recognised(data, start), hint="give a tokenizer.json, a tekken.json or a tiktoken rank file")
+    raise invalid(
+        _not_recognised(data, start), hint="give a tokenizer.json, a tekken.json or a tiktoken rank file"
+    )
 
 
 def parse_json(data: bytes) -> Any:
@@ -65,7 +67,9 @@ def parse_json(data: bytes) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as e:
-        raise invalid(f"not JSON: {e.msg} at line {e.lineno} column {e.colno}", line=e.lineno, column=e.colno) from None
+        raise invalid(
+            f"not JSON: {e.msg} at line {e.lineno} column {e.colno}", line=e.lineno, column=e.colno
+        ) from None
     except RecursionError:
         raise invalid("not read: JSON nested too deeply") from None
     except ValueError as e:
@@ -118,7 +122,9 @@ def _read_json(data: bytes) -> TokenTable:
             "a bare vocabulary (vocab.json) doesn't tell how its tokens are decoded",
             hint="give the tokenizer.json",
         )
-    raise invalid("JSON, but neither a tokenizer.json (no 'model') nor a tekken.json (no 'config' with 'vocab')")
+    raise invalid(
+        "JSON, but neither a tokenizer.json (no 'model') nor a tekken.json (no 'config' with 'vocab')"
+    )
 
 
 def _not_recognised(data: bytes, start: bytes) -> str:

@@ -1,9 +1,10 @@
 """Hugging Face tokenizer.json: the tokens of its model and the added tokens, spelled by its decoder.
 
-Ids of added tokens are those that the `tokenizers` library gives when it loads the file, not those written in it: an
-added token whose content the model knows has the model's id, any other gets the next free id, in file order. An added
-token hides the model's token of the same id. An added token is special when its flag says so, or when another added
-token of the same content does. All others are text and go through the decoder like the model's tokens.
+Ids of added tokens are those that the `tokenizers` library gives when it loads the file, not those written in
+it: an added token whose content the model knows has the model's id, any other gets the next free id, in file
+order. An added token hides the model's token of the same id. An added token is special when its flag says so,
+or when another added token of the same content does. All others are text and go through the decoder like the
+model's tokens.
 
 Only what decoding needs is read: not merges, scores, normaliser or pre-tokeniser.
 """
@@ -48,9 +49,15 @@ def read_tokenizer_json(value: dict[str, Any]) -> TokenTable:
 def _model_kind(model: dict[str, Any]) -> str:
     kind = model.get("type")
     if kind is None:  # files of early versions don't say
-        kind = "Unigram" if isinstance(model.get("vocab"), list) else "BPE" if "merges" in model else "WordPiece"
+        kind = (
+            "Unigram" if isinstance(model.get("vocab"), list) else "BPE" if "merges" in model else "WordPiece"
+        )
     if kind not in MODELS:
-        raise invalid(f"model {kind!r} isn't known; known are {', '.join(MODELS)}", pointer="/model/type", model=repr(kind))
+        raise invalid(
+            f"model {kind!r} isn't known; known are {', '.join(MODELS)}",
+            pointer="/model/type",
+            model=repr(kind),
+        )
     return str(kind)
 
 
@@ -71,7 +78,9 @@ def _mapped_ids(model: dict[str, Any]) -> list[tuple[str, int]]:
         if i >= MAX_TOKENS:
             raise too_large("vocabulary_tokens", MAX_TOKENS, i + 1, pointer=f"/model/vocab/{escape(text)}")
         if seen.setdefault(i, text) is not text:
-            raise invalid(f"id {i} belongs to {seen[i]!r:.40} already", pointer=f"/model/vocab/{escape(text)}", id=i)
+            raise invalid(
+                f"id {i} belongs to {seen[i]!r:.40} already", pointer=f"/model/vocab/{escape(text)}", id=i
+            )
     return list(vocab.items())
 
 

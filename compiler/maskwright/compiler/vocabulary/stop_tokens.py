@@ -1,17 +1,16 @@
-"""Which special tokens end a text: by well-known name, and what a tokenizer.json's post-processor puts at the end."""
+"""Which special tokens end a text: by well-known name, and what a post-processor puts at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-WELL_KNOWN = frozenset(
-    """
-    </s> <eos> [EOS] <|eos|> <EOS_TOKEN> <|endoftext|> <|end_of_text|> <|end_of_sentence|> <｜end▁of▁sentence｜>
-    <|eot_id|> <|eom_id|> <|eot|> <|EOT|> <|im_end|> <|end|> <|return|> <|call|> <end_of_turn> <|end_of_turn|>
-    <|END_OF_TURN_TOKEN|>
-    """.split()
-)
+_NAMES = """
+    </s> <eos> [EOS] <|eos|> <EOS_TOKEN> <|endoftext|> <|end_of_text|> <|end_of_sentence|>
+    <｜end▁of▁sentence｜> <|eot_id|> <|eom_id|> <|eot|> <|EOT|> <|im_end|> <|end|> <|return|> <|call|>
+    <end_of_turn> <|end_of_turn|> <|END_OF_TURN_TOKEN|>
+"""
+WELL_KNOWN = frozenset(_NAMES.split())
 MAX_NESTING = 16
 
 

@@ -1,11 +1,13 @@
 """`TokenTable`, what a reader returns, and `Vocabulary`, the immutable table that the compiler works with.
 
-Invariants of both: `tokens[i]` is None exactly when id i is special, unused or stands for no bytes; a special id is
-never text; every stop token lies in the table. `size` is the highest token id + 1; ids in between may be unused. The
-model's logits can be wider (`logits_width`, where the files say so): what's beyond `size` is no token.
+Invariants of both: `tokens[i]` is None exactly when id i is special, unused or stands for no bytes; a special
+id is never text; every stop token lies in the table. `size` is the highest token id + 1; ids in between may
+be unused. The model's logits can be wider (`logits_width`, where the files say so): what's beyond `size` is
+no token.
 
-Not handled: normalisers and pre-tokenisers (how text is split into tokens is the encoder's business; a mask judges
-tokens as they come), and the first token of a text where the decoder treats it differently (`dummy_prefix`).
+Not handled: normalisers and pre-tokenisers (how text is split into tokens is the encoder's business; a mask
+judges tokens as they come), and the first token of a text where the decoder treats it differently
+(`dummy_prefix`).
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ class TokenTable:
 class Vocabulary:
     """A token table. Make one with `from_file`, `from_bytes`, `from_tokens` or `demo`; equal by fingerprint.
 
-    kind: where it comes from: `byte_level_bpe`, `byte_fallback_bpe`, `bpe`, `unigram`, `wordpiece`, `wordlevel`,
-        `tekken`, `tiktoken` or `tokens`.
+    kind: where it comes from: `byte_level_bpe`, `byte_fallback_bpe`, `bpe`, `unigram`, `wordpiece`,
+        `wordlevel`, `tekken`, `tiktoken` or `tokens`.
     tokens: the bytes of each id; None for ids that are special or unused.
     stop_token_ids: ascending; the default for a matcher, which may be given others.
     logits_width: how many logits the model gives, where that's known, else `size`.
@@ -66,11 +68,11 @@ class Vocabulary:
     ) -> Vocabulary:
         """Read a tokenizer.json, a tekken.json or a tiktoken rank file, gzipped or not.
 
-        For a file named tokenizer.json, `generation_config.json`, `tokenizer_config.json` and `config.json` beside it
-        are asked for stop tokens and the logits width. `stop_token_ids` replaces what the files tell; `special_tokens`
-        adds special tokens by name, which a rank file can't hold. Raises CompileError, naming the place, for a file
-        that can't be read and for a decoder that isn't a concatenation of token bytes. About a second for 128,000
-        tokens, nearly all of it parsing JSON.
+        For a file named tokenizer.json, `generation_config.json`, `tokenizer_config.json` and `config.json`
+        beside it are asked for stop tokens and the logits width. `stop_token_ids` replaces what the files
+        tell; `special_tokens` adds special tokens by name, which a rank file can't hold. Raises CompileError,
+        naming the place, for a file that can't be read and for a decoder that isn't a concatenation of token
+        bytes. About a second for 128,000 tokens, nearly all of it parsing JSON.
         """
         from maskwright.compiler.vocabulary.configs import read_beside
         from maskwright.compiler.vocabulary.formats import load, naming, read_table
@@ -103,7 +105,7 @@ class Vocabulary:
         special: Iterable[int] | Mapping[int, str] = (),
         stop_token_ids: Iterable[int] = (),
     ) -> Vocabulary:
-        """A table given directly. `special` names special ids, or maps them to their texts; they may lie beyond."""
+        """A table given directly. `special`: ids, or a map from ids to texts; they may lie beyond."""
         names = dict(special) if isinstance(special, Mapping) else dict.fromkeys(special, "")
         return cls._of(TokenTable("tokens", list(tokens), names), "", stop_token_ids, None)
 
@@ -173,7 +175,7 @@ class Vocabulary:
         return self._special.get(i)
 
     def pack_bytes(self) -> bytes:
-        """The vocabulary pack: token bytes, trie and what doesn't depend on the source. Seconds for 128,000 tokens."""
+        """The vocabulary pack: all that doesn't depend on a source. Takes seconds for 128,000 tokens."""
         from maskwright.compiler.pack import build_pack
 
         return build_pack(self)

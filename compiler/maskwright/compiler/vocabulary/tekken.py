@@ -1,8 +1,9 @@
 """Mistral's tekken.json.
 
-`config.default_num_special_tokens` ids come first and are special; the token of rank r has the id r plus that number.
-Only so many ranks count as fill `config.default_vocab_size` (the file may hold more). Files up to version v7 may leave
-out `special_tokens`: then the fixed list below holds. Special ids without a name are called `<SPECIAL_n>`.
+`config.default_num_special_tokens` ids come first and are special; the token of rank r has the id r plus that
+number. Only so many ranks count as fill `config.default_vocab_size` (the file may hold more). Files up to
+version v7 may leave out `special_tokens`: then the fixed list below holds. Special ids without a name are
+called `<SPECIAL_n>`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from maskwright.compiler.vocabulary.stop_tokens import stop_tokens_by_name
 from maskwright.compiler.vocabulary.table import TokenTable
 from maskwright.compiler.vocabulary.tiktoken import decode_base64
 
-EARLY_SPECIAL = (
-    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CALLS] "
-    "[IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
-).split()
+EARLY_SPECIAL = """
+    <unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS]
+    [TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT]
+    [TOOL_CONTENT]
+"""
 
 
 def read_tekken(value: dict[str, Any]) -> TokenTable:
@@ -71,7 +73,7 @@ def _entry(entry: Any, place: int) -> tuple[int, bytes]:
 def _special(entries: Any, n_special: int) -> dict[int, str]:
     names = {i: f"<SPECIAL_{i}>" for i in range(n_special)}
     if entries is None:
-        names.update(enumerate(EARLY_SPECIAL[:n_special]))
+        names.update(enumerate(EARLY_SPECIAL.split()[:n_special]))
         return names
     if not isinstance(entries, list):
         raise invalid("not an array", pointer="/special_tokens")
@@ -80,7 +82,9 @@ def _special(entries: Any, n_special: int) -> dict[int, str]:
         where = f"/special_tokens/{place}"
         rank, name = (entry.get("rank"), entry.get("token_str")) if isinstance(entry, dict) else (None, None)
         if type(rank) is not int or not 0 <= rank < n_special or rank in seen or not isinstance(name, str):
-            raise invalid(f"not a token_str with a rank of its own below {n_special}", pointer=where, special=n_special)
+            raise invalid(
+                f"not a token_str with a rank of its own below {n_special}", pointer=where, special=n_special
+            )
         seen.add(rank)
         names[rank] = name
     return names

@@ -12,7 +12,7 @@ from maskwright.compiler.vocabulary.table import TokenTable
 
 
 def read_ranks(data: bytes) -> TokenTable:
-    """The table of a rank file. Raises CompileError with the line for what isn't a rank line and for repeated ranks."""
+    """The table of a rank file. Raises CompileError with the line that isn't right or repeats a rank."""
     ranks: dict[int, bytes] = {}
     for number, line in enumerate(data.splitlines(), 1):
         fields = line.split()
