@@ -13,8 +13,8 @@ productive part: the least fixpoint of "frame F can return verdict v".
         resume(continuation, verdict) -> state | None    in the *caller*, None: dead
 
 Rules: Stay ranges of one state are disjoint. A Call takes the first bytes that its callee's start state takes, less
-those of the Stays and, with `first`, only those in it; two Calls may not share a byte. A start state doesn't accept
-(a called frame consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the front end, not of its input.
+those of the Stays and, with `first`, only those in it; two Calls may not share a byte. The start state of a
+called frame doesn't accept (it consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the front end, not of its input.
 
 An `External` names a frame of the base library (the vocabulary pack); its verdicts are the ints 0..n-1.
 """
@@ -177,8 +177,6 @@ class _Explorer:
     def expand(self, build: _FrameBuild, state: State, n: int) -> None:
         verdict = build.frame.verdict(state)
         if verdict is not None:
-            if state == build.start:
-                raise ValueError(f"frame {build.frame.name}: the start state accepts")
             self.out.verdict[n] = self.verdict_number(build, verdict)
         for t in build.frame.transitions(state):
             if isinstance(t, Stay):
@@ -244,6 +242,8 @@ class _Explorer:
             assert self.base is not None
             return self.base.frame_of(self.base.entries[frame.entry]), self.external_verdicts(frame)
         build = self.builds[frame]
+        if self.out.verdict[build.controls[build.start] - self.out.first_control] >= 0:
+            raise ValueError(f"frame {frame.name} is called and its start state accepts")
         return build.number, max(1, len(build.verdicts))
 
     def start_edges(self, frame: Frame, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]) -> tuple[Edge, ...]:

@@ -13,7 +13,9 @@ of one frame. A machine configuration is (control, stack of symbols). On byte b 
 A control that is accepting and has no edge is *final*: it returns at once, before the next byte is seen. The text may
 end when popping through accepting controls empties the stack in the root frame with a verdict of `accepting_verdicts`.
 
-The form is deterministic by construction: ranges of one control are disjoint, and edges win over returns.
+The form is deterministic by construction: ranges of one control are disjoint, and edges win over returns. So that
+nothing is lost by that, no byte may be both an edge of an accepting control and a way on after its return (a number's
+digits never follow a number); `verify` checks it.
 
 `base`: controls and symbols below `base.n_controls` / `base.n_symbols` are those of an already finished automaton (the
 frames that a vocabulary pack holds). They're called, never copied or changed; an automaton without base is complete in itself.
@@ -161,15 +163,16 @@ Configuration = tuple[int, tuple[int, ...]]
 def initial(a: ByteAutomaton) -> Configuration:
     """The configuration before any byte."""
     assert a.start is not None
-    return settle(a, (a.start, ()))
+    return (a.start, ())
 
 
-def settle(a: ByteAutomaton, config: Configuration) -> Configuration:
-    """Returns at once from final controls while the stack isn't empty."""
+def settle(a: ByteAutomaton, config: Configuration) -> Configuration | None:
+    """Returns at once from final controls while the stack isn't empty; None (before `specialise`) for a dead end."""
     control, stack = config
     while stack and a.is_final(control):
         popped = _pop(a, control, stack)
-        assert popped is not None, "an accepting control reached in context returns to a move"
+        if popped is None:
+            return None
         control, stack = popped
     return control, stack
 
@@ -250,7 +253,8 @@ def _show_bytes(low: int, high: int) -> str:
 
 def verify(a: ByteAutomaton) -> list[str]:
     """Every fault of form: ranges, targets, frames, symbols. An empty list means that the automaton is well formed."""
-    return [*_control_faults(a), *_symbol_faults(a), *_start_faults(a)]
+    faults = [*_control_faults(a), *_symbol_faults(a), *_start_faults(a)]
+    return faults or list(_shadow_faults(a))
 
 
 def _control_faults(a: ByteAutomaton) -> Iterator[str]:
@@ -304,3 +308,37 @@ def _start_faults(a: ByteAutomaton) -> Iterator[str]:
             yield f"entry {name} names no control"
     if a.start is not None and not 0 <= a.start < a.n_controls:
         yield "the start is no control"
+
+
+def _shadow_faults(a: ByteAutomaton) -> Iterator[str]:
+    """Accepting controls whose edges take a byte that some caller would go on with after the return."""
+    after = _bytes_after_return(a)
+    for c in range(a.n_controls):
+        shared = _byte_set(a, c) & after.get((a.frame_of(c), a.verdict_of(c)), 0)
+        if shared:
+            byte = (shared & -shared).bit_length() - 1
+            yield f"control {c}: byte {_show_bytes(byte, byte)} goes on and may also follow its return"
+
+
+def _byte_set(a: ByteAutomaton, control: int) -> int:
+    return sum((1 << e.high + 1) - (1 << e.low) for e in a.edges_of(control))
+
+
+def _bytes_after_return(a: ByteAutomaton) -> dict[tuple[int, int], int]:
+    """(frame, verdict) -> the bytes, as bits, that can follow its return, through further returns too."""
+    targets: dict[tuple[int, int], set[int]] = {}
+    for s in range(a.n_symbols):
+        for v, m in enumerate(a.symbol(s).returns):
+            if m is not None:
+                targets.setdefault((a.symbol(s).callee, v), set()).add(m.target)
+    out = {key: 0 for key in targets}
+    changed = True
+    while changed:
+        changed = False
+        for key, controls in targets.items():
+            bits = out[key]
+            for c in controls:
+                bits |= _byte_set(a, c) | out.get((a.frame_of(c), a.verdict_of(c)), 0)
+            if bits != out[key]:
+                out[key], changed = bits, True
+    return out

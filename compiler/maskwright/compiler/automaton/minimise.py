@@ -1,0 +1,225 @@
+"""Merge equivalent controls and frames, and number everything canonically.
+
+Partition refinement over controls and symbols together (a symbol is a node whose successors are its returns). Only nodes
+whose successors changed block are looked at again, and the largest part of a split block keeps its number, as in
+Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap stay apart, because a frame's
+controls are contiguous in the tables.
+
+Numbering is by breadth-first search from the start (or the entries), so that it depends on the language and its frames
+only, not on the order of exploration. What the search doesn't reach is dropped. Controls of a frame are contiguous, symbols that
+a frame pushes are contiguous.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+
+
+def minimise(a: ByteAutomaton) -> ByteAutomaton:
+    """An equivalent automaton with merged controls, symbols and frames, in canonical numbering."""
+    return _renumber(a, _Refinement(a).run())
+
+
+class _Refinement:
+    """Nodes 0..n-1 are the own controls, n.. the own symbols. Base controls and symbols are constants of their own."""
+
+    def __init__(self, a: ByteAutomaton) -> None:
+        self.a, self.n = a, len(a.edges)
+        self.size = self.n + len(a.symbols)
+        self.block = [0] * self.size
+        self.members: list[list[int]] = [list(range(self.size))]
+        self.signature: list[Hashable] = [None] * self.size
+        self.moves: dict[Move, tuple[int, ...]] = {}
+        self.preds: list[list[int]] = [[] for _ in range(self.size)]
+        for node in range(self.size):
+            for succ in {s for m in self.successors(node) for s in self.nodes(m)}:
+                if succ >= 0:
+                    self.preds[succ].append(node)
+
+    def successors(self, node: int) -> Iterable[Move]:
+        if node < self.n:
+            return dict.fromkeys(e.move for e in self.a.edges[node])
+        return [m for m in self.a.symbols[node - self.n].returns if m is not None]
+
+    def nodes(self, move: Move) -> tuple[int, ...]:
+        """Target and symbols as nodes; the base's are negative constants."""
+        found = self.moves.get(move)
+        if found is None:
+            a = self.a
+            target = move.target - a.first_control if move.target >= a.first_control else -2 - 2 * move.target
+            found = self.moves[move] = (
+                target,
+                *(self.n + s - a.first_symbol if s >= a.first_symbol else -3 - 2 * s for s in move.pushes),
+            )
+        return found
+
+    def key(self, move: Move) -> tuple[int, ...]:
+        block = self.block
+        return tuple(block[x] if x >= 0 else x for x in self.nodes(move))
+
+    def sign(self, node: int) -> Hashable:
+        if node >= self.n:
+            sym = self.a.symbols[node - self.n]
+            callee = sym.callee if sym.callee < self.a.first_frame else -1
+            return (callee, *(None if m is None else self.key(m) for m in sym.returns))
+        keys: dict[Move, tuple[int, ...]] = {}
+        out: list[tuple[int, int, tuple[int, ...]]] = []
+        for e in self.a.edges[node]:
+            k = keys.get(e.move)
+            if k is None:
+                k = keys[e.move] = self.key(e.move)
+            if out and out[-1][2] == k and out[-1][1] + 1 == e.low:
+                out[-1] = (out[-1][0], e.high, k)
+            else:
+                out.append((e.low, e.high, k))
+        return (self.a.verdict[node], tuple(out))
+
+    def run(self) -> list[int]:
+        dirty = set(range(self.size))
+        while dirty:
+            touched = defaultdict(list)
+            for node in dirty:
+                self.signature[node] = self.sign(node)
+                touched[self.block[node]].append(node)
+            dirty = set()
+            for b in sorted(touched):
+                self.split(b, dirty)
+        return self.block
+
+    def split(self, b: int, dirty: set[int]) -> None:
+        groups: dict[Hashable, list[int]] = defaultdict(list)
+        for node in self.members[b]:
+            groups[self.signature[node]].append(node)
+        if len(groups) == 1:
+            return
+        parts = sorted(groups.values(), key=len, reverse=True)
+        self.members[b] = parts[0]
+        for part in parts[1:]:
+            new = len(self.members)
+            self.members.append(part)
+            for node in part:
+                self.block[node] = new
+                dirty.update(self.preds[node])
+
+
+class _Quotient:
+    """The quotient under construction."""
+
+    def __init__(self, a: ByteAutomaton, block: list[int]) -> None:
+        self.a, self.block = a, block
+        self.frame_of_blocks: dict[frozenset[int], int] = {}
+        self.representative: dict[int, int] = {}
+        by_frame: dict[int, set[int]] = defaultdict(set)
+        for i, f in enumerate(a.frame):
+            by_frame[f].add(block[i])
+        for f in sorted(by_frame):
+            self.representative[f] = self.frame_of_blocks.setdefault(frozenset(by_frame[f]), f)
+        self.controls: dict[tuple[int, int], int] = {}
+        self.symbols: dict[tuple[int, int, int], int] = {}
+        self.order: list[int] = []
+        self.symbol_order: list[int] = []
+
+    def frame(self, f: int) -> int:
+        return f if f < self.a.first_frame else self.representative[f]
+
+    def control(self, c: int) -> int:
+        """A provisional number by discovery; base controls keep theirs."""
+        if c < self.a.first_control:
+            return c
+        i = c - self.a.first_control
+        key = (self.frame(self.a.frame[i]), self.block[i])
+        found = self.controls.get(key)
+        if found is None:
+            found = self.controls[key] = self.a.first_control + len(self.order)
+            self.order.append(c)
+        return found
+
+    def symbol(self, s: int) -> int:
+        if s < self.a.first_symbol:
+            return s
+        i = s - self.a.first_symbol
+        sym = self.a.symbols[i]
+        key = (self.frame(sym.caller), self.frame(sym.callee), self.block[len(self.a.edges) + i])
+        found = self.symbols.get(key)
+        if found is None:
+            found = self.symbols[key] = self.a.first_symbol + len(self.symbol_order)
+            self.symbol_order.append(s)
+        return found
+
+    def move(self, m: Move) -> Move:
+        return Move(self.control(m.target), tuple(self.symbol(s) for s in m.pushes))
+
+
+def _renumber(a: ByteAutomaton, block: list[int]) -> ByteAutomaton:
+    q = _Quotient(a, block)
+    start = q.control(a.start) if a.start is not None else None
+    entries = {name: q.control(c) for name, c in a.entries.items()}
+    edges: list[list[tuple[int, int, Move]]] = []
+    returns: list[list[Move | None]] = []
+    while len(edges) < len(q.order) or len(returns) < len(q.symbol_order):
+        if len(edges) < len(q.order):
+            edges.append([(e.low, e.high, q.move(e.move)) for e in a.edges_of(q.order[len(edges)])])
+        else:
+            old = a.symbol(q.symbol_order[len(returns)])
+            returns.append([None if m is None else q.move(m) for m in old.returns])
+    return _lay_out(a, q, edges, returns, start, entries)
+
+
+def _lay_out(
+    a: ByteAutomaton,
+    q: _Quotient,
+    edges: list[list[tuple[int, int, Move]]],
+    returns: list[list[Move | None]],
+    start: int | None,
+    entries: dict[str, int],
+) -> ByteAutomaton:
+    """Sorts by frame, so that a frame's controls and symbols are contiguous, and writes the result."""
+    frames: dict[int, int] = {}
+    for c in q.order:
+        frames.setdefault(q.frame(a.frame_of(c)), a.first_frame + len(frames))
+
+    def frame(f: int) -> int:
+        return f if f < a.first_frame else frames[q.frame(f)]
+
+    by_frame = sorted(range(len(q.order)), key=lambda i: frame(a.frame_of(q.order[i])))
+    place = {a.first_control + i: a.first_control + n for n, i in enumerate(by_frame)}
+    by_caller = sorted(range(len(q.symbol_order)), key=lambda i: frame(a.symbol(q.symbol_order[i]).caller))
+    symbol_place = {a.first_symbol + i: a.first_symbol + n for n, i in enumerate(by_caller)}
+
+    def move(m: Move) -> Move:
+        return Move(place.get(m.target, m.target), tuple(symbol_place.get(s, s) for s in m.pushes))
+
+    out = ByteAutomaton(base=a.base, accepting_verdicts=a.accepting_verdicts)
+    out.frames = [FrameInfo("") for _ in frames]
+    for old, new in frames.items():
+        info = a.frame_info(old)
+        out.frames[new - a.first_frame] = FrameInfo(info.name, info.pointer, info.verdicts)
+    for i in by_frame:
+        c = q.order[i]
+        out.edges.append(_joined(edges[i], move))
+        out.verdict.append(a.verdict_of(c))
+        out.frame.append(frame(a.frame_of(c)))
+    for i in by_caller:
+        sym = a.symbol(q.symbol_order[i])
+        moves = tuple(None if m is None else move(m) for m in returns[i])
+        out.symbols.append(Symbol(frame(sym.caller), frame(sym.callee), moves))
+    out.start = place.get(start, start) if start is not None else None
+    out.entries = {name: place.get(c, c) for name, c in entries.items()}
+    return out
+
+
+def _joined(edges: list[tuple[int, int, Move]], move) -> tuple[Edge, ...]:  # type: ignore[no-untyped-def]
+    out: list[Edge] = []
+    cache: dict[Move, Move] = {}
+    for low, high, m in edges:
+        new = cache.get(m)
+        if new is None:
+            new = cache[m] = move(m)
+        if out and out[-1].move == new and out[-1].high + 1 == low:
+            out[-1] = Edge(out[-1].low, high, new)
+        else:
+            out.append(Edge(low, high, new))
+    return tuple(out)

@@ -1,0 +1,202 @@
+"""The token automaton's pipeline: byte automaton in, tables out.
+
+    flatten   the automaton as arrays, on top of the pack's
+    walk      each own control over the vocabulary: local mask and residuals
+    close     the residuals of each frame, the gather of each symbol
+    contexts  (frame, stack class) pairs, breadth-first from the start
+    rows      a mask row for each control in each context, deduplicated, as differences
+
+Everything after `walk` is proportional to what the schema adds; the pack's controls bring their rows along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.options import Limits
+from maskwright.compiler.tokens.contexts import Context, find_contexts
+from maskwright.compiler.tokens.machine import flatten
+from maskwright.compiler.tokens.prepared import PreparedVocabulary
+from maskwright.compiler.tokens.residuals import Residuals, close_residuals
+from maskwright.compiler.tokens.rows import RowStore, Words
+from maskwright.compiler.tokens.tables import UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
+from maskwright.compiler.tokens.walk import Walked, Walker
+
+T = TypeVar("T")
+
+SUGGESTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStats:
+    """Counts for the report. `mask_sizes` are the bits set in each own distinct row."""
+
+    contexts: int
+    pairs: int
+    own_rows: int
+    mask_sizes: tuple[int, ...]
+    seconds: dict[str, float]
+
+
+def build_tokens(
+    a: ByteAutomaton, prepared: PreparedVocabulary, limits: Limits, deadline: float | None = None
+) -> tuple[TokenTables, BuildStats]:
+    """The artifact's tables for `a`, which is minimised and stands on the prepared vocabulary's library.
+
+    Raises LimitExceeded for `stack_classes`, `mask_bytes` and `compile_seconds`.
+    """
+    assert a.start is not None
+    seconds: dict[str, float] = {}
+    clock = _Clock(seconds, limits, deadline)
+    automaton = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
+    walker = Walker(prepared.machine(automaton), prepared.tokens, follow_bytes(a))
+    walked = clock.run("walk", lambda: {c: walker.walk(c) for c in clock.watch(a.own_controls(), "walk")})
+    residuals = clock.run("close", lambda: close_residuals(a, walked, walker, prepared.residuals))
+    contexts = clock.run(
+        "contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline)
+    )
+    store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits)
+    rows = _Rows(a, prepared, walked, residuals, contexts, store)
+    entries = clock.run("rows", lambda: rows.run(clock))
+    context_tables = clock.run("tables", lambda: _context_tables(a, automaton, prepared, contexts, entries))
+    names = tuple((f.name, f.pointer) for f in a.frames)
+    tables = TokenTables(automaton, store.tables(), context_tables, a.start, names)
+    return tables, BuildStats(len(contexts), len(entries), len(store.base), tuple(store.counts), seconds)
+
+
+def follow_bytes(a: ByteAutomaton) -> npt.NDArray[np.bool_]:
+    """[256]: bytes that some return address of the own symbols takes; no other rest can be worth anything."""
+    out = np.zeros(256, dtype=np.bool_)
+    for target in {m.target for s in a.symbols for m in s.returns if m is not None}:
+        for e in a.edges_of(target):
+            out[e.low : e.high + 1] = True
+    return out
+
+
+class _Clock:
+    """Times the passes and holds the deadline."""
+
+    def __init__(self, seconds: dict[str, float], limits: Limits, deadline: float | None) -> None:
+        self.seconds, self.limits, self.deadline = seconds, limits, deadline
+
+    def run(self, name: str, work: Callable[[], T]) -> T:
+        begin = time.perf_counter()
+        out = work()
+        self.seconds[name] = time.perf_counter() - begin
+        self.check(name)
+        return out
+
+    def check(self, stage: str) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise LimitExceeded("compile_seconds", self.limits.compile_seconds, self.limits.compile_seconds, stage)
+
+    def watch(self, items: Sequence[T], stage: str) -> Iterator[T]:
+        for i, item in enumerate(items):
+            if i % 64 == 63:
+                self.check(stage)
+            yield item
+
+
+class _Rows:
+    """The row entry (2 * row + may_end) of each reached (context, control)."""
+
+    def __init__(
+        self,
+        a: ByteAutomaton,
+        prepared: PreparedVocabulary,
+        walked: dict[int, Walked],
+        residuals: Residuals,
+        contexts: list[Context],
+        store: RowStore,
+    ) -> None:
+        self.a, self.prepared, self.walked, self.residuals = a, prepared, walked, residuals
+        self.contexts, self.store = contexts, store
+
+    def run(self, clock: _Clock) -> dict[tuple[int, int], int]:
+        where: dict[int, list[int]] = {}
+        for q, context in enumerate(self.contexts):
+            for c in context.reached:
+                where.setdefault(c, []).append(q)
+        entries: dict[tuple[int, int], int] = {}
+        for c in clock.watch(sorted(where), "rows"):
+            self.control(c, where[c], entries)
+        return entries
+
+    def control(self, c: int, contexts: list[int], entries: dict[tuple[int, int], int]) -> None:
+        codes = self.residuals.codes[self.a.frame_of(c)]
+        own = c >= self.a.first_control
+        walked = self.walked[c] if own else self.prepared.walked(c)
+        at = np.searchsorted(codes, walked.left_code)
+        verdict = self.a.verdict_of(c)
+        end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
+        near: list[tuple[int, Words]] = []
+        known: dict[bytes, int] = {}
+        local: Words | None = None
+        for q in contexts:
+            vector = self.contexts[q].vector
+            bits = vector[at]
+            key = bits.tobytes()
+            row = known.get(key)
+            if row is None:
+                if local is None:
+                    local = self.local(c, walked, near)
+                row = known[key] = self.row(c, local, walked.left_token[bits.view(np.bool_)], near)
+            entries[q, c] = 2 * row + (int(vector[end]) if end >= 0 else 0)
+
+    def local(self, c: int, walked: Walked, near: list[tuple[int, Words]]) -> Words:
+        if c >= self.a.first_control:
+            return self.store.dense(walked.local)
+        number = int(self.prepared.tables.control_row[c])
+        words = self.prepared.row(number)
+        near.append((number, words))
+        return words
+
+    def row(self, c: int, local: Words, more: npt.NDArray[np.int32], near: list[tuple[int, Words]]) -> int:
+        if not len(more) and c < self.a.first_control:
+            return int(self.prepared.tables.control_row[c])
+        words = local
+        if len(more):
+            words = local.copy()
+            words |= self.store.dense(more)
+        number = self.store.add(words, near)
+        if len(near) < SUGGESTED:
+            near.append((number, words))
+        return number
+
+
+def _context_tables(
+    a: ByteAutomaton,
+    own: AutomatonTables,
+    prepared: PreparedVocabulary,
+    contexts: list[Context],
+    entries: dict[tuple[int, int], int],
+) -> ContextTables:
+    pack = prepared.tables.automaton
+    rows, pushes = [np.zeros(0, dtype=np.uint32)], [np.zeros(0, dtype=np.uint32)]
+    for q, context in enumerate(contexts):
+        t, f = (own, context.frame - a.first_frame) if context.frame >= a.first_frame else (pack, context.frame)
+        low, high = int(t.frame_controls[f]), int(t.frame_controls[f + 1])
+        row = np.full(high - low, UNREACHED, dtype=np.uint32)
+        for c in context.reached:
+            row[c - low] = entries[q, c]
+        rows.append(row)
+        low, high = int(t.frame_symbols[f]), int(t.frame_symbols[f + 1])
+        push = np.full(high - low, UNREACHED, dtype=np.uint32)
+        for s, target in context.pushes.items():
+            push[s - low] = target
+        pushes.append(push)
+    return ContextTables(
+        context_frame=np.array([c.frame for c in contexts], dtype=np.uint32),
+        row_start=starts(map(len, rows[1:])),
+        push_start=starts(map(len, pushes[1:])),
+        context_rows=np.concatenate(rows),
+        context_push=np.concatenate(pushes),
+    )

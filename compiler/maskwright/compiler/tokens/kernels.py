@@ -1,0 +1,215 @@
+"""The hot loops, compiled by numba: filling the trie, walking it, running suffixes, setting bits.
+
+Kernels take flat arrays and sizes as arguments only (numba freezes module globals into its disk cache) and allocate
+nothing but their results. A machine (`machine.Machine`) is a NamedTuple of arrays; moves are as in `tables.py`.
+
+The walk's own stack is kept in an arena of (symbol, parent) entries. `top[d]` is the arena's height when depth d's
+state was made; a sibling starts again at its parent's height, so entries that are still referred to are never
+overwritten, and backtracking costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from maskwright.compiler.tokens.machine import Machine
+    from maskwright.compiler.tokens.trie import Trie
+
+Array = np.ndarray[Any, Any]
+
+FALSE = -1
+TRUE = -2
+
+
+@njit(cache=True)
+def fill_trie(order: Array, text: Array, start: Array, longest: int) -> tuple[Array, Array, Array, Array]:
+    """Preorder byte, depth, end and token_start of the trie over the tokens of `order` (sorted by bytes)."""
+    most = 1
+    for t in order:
+        most += start[t + 1] - start[t]
+    byte = np.zeros(most, np.uint8)
+    depth = np.zeros(most, np.int32)
+    end = np.zeros(most, np.int32)
+    token_start = np.zeros(most + 1, np.int32)
+    path = np.zeros(longest + 1, np.int32)
+    nodes = 1
+    have = 0
+    for k in range(len(order)):
+        t = order[k]
+        length = start[t + 1] - start[t]
+        same = 0
+        while same < have and same < length and byte[path[same + 1]] == text[start[t] + same]:
+            same += 1
+        for d in range(have, same, -1):
+            end[path[d]] = nodes
+        for d in range(same + 1, length + 1):
+            byte[nodes] = text[start[t] + d - 1]
+            depth[nodes] = d
+            token_start[nodes] = k
+            path[d] = nodes
+            nodes += 1
+        have = length
+    for d in range(have, -1, -1):
+        end[path[d]] = nodes
+    token_start[nodes] = len(order)
+    # A node's tokens are those counted before its successor was made: equal tokens follow each other in `order`.
+    return byte[:nodes].copy(), depth[:nodes].copy(), end[:nodes].copy(), token_start[: nodes + 1].copy()
+
+
+@njit(cache=True, inline="always")
+def find_move(m: Machine, control: int, byte: int) -> int:
+    if control < m.first_control:
+        return m.base_moves[control, byte]
+    return m.own_moves[control - m.first_control, byte]
+
+
+@njit(cache=True)
+def walk(
+    m: Machine,
+    trie: Trie,
+    control: int,
+    follow: Array,
+    control_at: Array,
+    stack_at: Array,
+    top_at: Array,
+    arena_symbol: Array,
+    arena_parent: Array,
+    local: Array,
+    left_token: Array,
+    left_offset: Array,
+    left_verdict: Array,
+) -> tuple[int, int]:
+    """Walks the whole vocabulary from `control` with an empty stack of its own.
+
+    Writes to `local` the tokens that run within what the walk pushed, and to `left_*` the residuals: tokens that
+    leave the frame with a verdict before byte `offset`, which must be in `follow`. Returns both counts.
+    """
+    control_at[0], stack_at[0], top_at[0] = control, -1, 0
+    n, locals_, lefts = 1, 0, 0
+    nodes = len(trie.byte)
+    while n < nodes:
+        d = trie.depth[n]
+        b = trie.byte[n]
+        c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
+        move = find_move(m, c, b)
+        while move == -1:
+            v = m.verdict[c]
+            if v < 0:
+                break
+            if s < 0:
+                if follow[b]:
+                    for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                        left_token[lefts], left_offset[lefts], left_verdict[lefts] = trie.order[k], d - 1, v
+                        lefts += 1
+                break
+            c = m.return_move[m.return_start[arena_symbol[s]] + v]
+            s = arena_parent[s]
+            if c < 0:
+                break
+            move = find_move(m, c, b)
+        if move == -1:
+            n = trie.end[n]
+            continue
+        if move >= 0:
+            c = move
+        else:
+            a = -2 - move
+            for k in range(m.action_start[a], m.action_start[a + 1]):
+                arena_symbol[top], arena_parent[top] = m.action_push[k], s
+                s = top
+                top += 1
+            c = m.action_target[a]
+        for k in range(trie.token_start[n], trie.token_start[n + 1]):
+            local[locals_] = trie.order[k]
+            locals_ += 1
+        control_at[d], stack_at[d], top_at[d] = c, s, top
+        n += 1
+    return locals_, lefts
+
+
+@njit(cache=True)
+def run_suffixes(
+    m: Machine,
+    returns: Array,
+    codes: Array,
+    n_suffixes: int,
+    text: Array,
+    suffix_of: Array,
+    place: Array,
+    end: Array,
+    arena_symbol: Array,
+    arena_parent: Array,
+    out: Array,
+) -> None:
+    """What a residual is worth to a caller that goes on in `returns[verdict]`.
+
+    A code is verdict * n_suffixes + suffix. `out` gets FALSE, TRUE, or the code of the residual that is left when the
+    caller's frame is left too. Suffix 0, the empty rest, asks whether the text may end.
+    """
+    for i in range(len(codes)):
+        suffix = codes[i] % n_suffixes
+        c = returns[codes[i] // n_suffixes]
+        if c < 0:
+            out[i] = FALSE
+            continue
+        if suffix == 0:
+            out[i] = m.verdict[c] * n_suffixes if m.verdict[c] >= 0 else FALSE
+            continue
+        s, top = -1, 0
+        value = TRUE
+        at, stop = place[suffix], end[suffix]
+        while at < stop:
+            move = find_move(m, c, text[at])
+            if move >= 0:
+                c = move
+                at += 1
+            elif move < -1:
+                a = -2 - move
+                for k in range(m.action_start[a], m.action_start[a + 1]):
+                    arena_symbol[top], arena_parent[top] = m.action_push[k], s
+                    s = top
+                    top += 1
+                c = m.action_target[a]
+                at += 1
+            elif m.verdict[c] < 0:
+                value = FALSE
+                break
+            elif s < 0:
+                value = m.verdict[c] * n_suffixes + suffix_of[at]
+                break
+            else:
+                v = m.verdict[c]
+                c = m.return_move[m.return_start[arena_symbol[s]] + v]
+                s = arena_parent[s]
+                if c < 0:
+                    value = FALSE
+                    break
+        out[i] = value
+
+
+@njit(cache=True)
+def set_bits(words: Array, tokens: Array) -> None:
+    """Sets bit t of the row of 32-bit words for each token t."""
+    for t in tokens:
+        words[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
+
+
+@njit(cache=True)
+def nearest(candidates: Array, words: Array) -> tuple[int, int]:
+    """The candidate row with the fewest differing words, and their number."""
+    best, fewest = -1, len(words) + 1
+    for i in range(len(candidates)):
+        row = candidates[i]
+        count = 0
+        for k in range(len(words)):
+            if row[k] != words[k]:
+                count += 1
+                if count >= fewest:
+                    break
+        if count < fewest:
+            best, fewest = i, count
+    return best, fewest

@@ -1,0 +1,139 @@
+"""The byte automaton as flat arrays: one form for the kernels (dense moves), one for the artifact (`AutomatonTables`).
+
+The dense moves of the pack's controls are made once per vocabulary and shared; an artifact adds its own beside them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.tokens.tables import NONE, AutomatonTables, starts
+
+I32 = npt.NDArray[np.int32]
+
+
+class Machine(NamedTuple):
+    """What the kernels run on. All indices are global but those of `own_moves`."""
+
+    first_control: int
+    base_moves: I32  # [pack controls, 256]
+    own_moves: I32  # [own controls, 256]
+    verdict: I32  # [controls]
+    action_start: I32
+    action_target: I32
+    action_push: I32
+    return_start: I32
+    return_move: I32
+
+
+def flatten(a: ByteAutomaton, base: AutomatonTables | None = None) -> AutomatonTables:
+    """The own part of `a` as arrays. `a` must be laid out by `minimise`; `base` is its base, flattened."""
+    first_action = len(base.action_target) if base else 0
+    actions: dict[Move, int] = {}
+
+    def number(m: Move | None) -> int:
+        if m is None:
+            return NONE
+        if not m.pushes:
+            return m.target
+        return -2 - actions.setdefault(m, first_action + len(actions))
+
+    edges = [(e.low, e.high, number(e.move)) for es in a.edges for e in es]
+    returns = [[number(m) for m in s.returns] for s in a.symbols]
+    assert all(move >= NONE for r in returns for move in r), "format 1 has no pushes in returns"
+    return AutomatonTables(
+        edge_start=starts([len(es) for es in a.edges]),
+        edge_low=np.array([e[0] for e in edges], dtype=np.uint8),
+        edge_high=np.array([e[1] for e in edges], dtype=np.uint8),
+        edge_move=np.array([e[2] for e in edges], dtype=np.int32),
+        verdict=np.array(a.verdict, dtype=np.int32),
+        frame_controls=_ranges(a.frame, a.first_frame, len(a.frames), a.first_control),
+        frame_symbols=_ranges([s.caller for s in a.symbols], a.first_frame, len(a.frames), a.first_symbol),
+        frame_verdicts=np.array([f.verdicts for f in a.frames], dtype=np.uint32),
+        action_start=starts([len(m.pushes) for m in actions]),
+        action_target=np.array([m.target for m in actions], dtype=np.uint32),
+        action_push=np.array([s for m in actions for s in m.pushes], dtype=np.uint32),
+        symbol_callee=np.array([s.callee for s in a.symbols], dtype=np.uint32),
+        return_start=starts([len(r) for r in returns]),
+        return_move=np.array([x for r in returns for x in r], dtype=np.int32),
+    )
+
+
+
+def _ranges(frames: list[int], first_frame: int, n_frames: int, first: int) -> npt.NDArray[np.uint32]:
+    """Where each frame's contiguous members begin."""
+    assert frames == sorted(frames), "the automaton is laid out frame by frame"
+    counts = np.bincount(np.array(frames, dtype=np.int64) - first_frame, minlength=n_frames)
+    return starts(counts.tolist()) + np.uint32(first)
+
+
+def dense_moves(t: AutomatonTables) -> I32:
+    """[own controls, 256] moves."""
+    n = len(t.verdict)
+    out = np.full((n, 256), NONE, dtype=np.int32)
+    owner = np.repeat(np.arange(n), np.diff(t.edge_start.astype(np.int64)))
+    for control, low, high, move in zip(owner.tolist(), t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True):
+        out[control, low : high + 1] = move
+    return out
+
+
+def build_machine(own: AutomatonTables, base: AutomatonTables | None, base_moves: I32 | None) -> Machine:
+    """The kernels' machine for `own` on top of `base`."""
+
+    def joined(name: str) -> I32:
+        mine = getattr(own, name).astype(np.int32)
+        return np.concatenate([getattr(base, name).astype(np.int32), mine]) if base else mine
+
+    def joinedstarts(name: str) -> I32:
+        mine = getattr(own, name).astype(np.int32)
+        if base is None:
+            return mine
+        theirs = getattr(base, name).astype(np.int32)
+        return np.concatenate([theirs, mine[1:] + theirs[-1]])
+
+    return Machine(
+        first_control=len(base.verdict) if base else 0,
+        base_moves=base_moves if base_moves is not None else np.zeros((0, 256), dtype=np.int32),
+        own_moves=dense_moves(own),
+        verdict=joined("verdict"),
+        action_start=joinedstarts("action_start"),
+        action_target=joined("action_target"),
+        action_push=joined("action_push"),
+        return_start=joinedstarts("return_start"),
+        return_move=joined("return_move"),
+    )
+
+
+def unflatten(t: AutomatonTables, names: list[tuple[str, str]], entries: dict[str, int]) -> ByteAutomaton:
+    """The automaton of a pack's tables (no base, no start): the inverse of `flatten`."""
+
+    def move(n: int) -> Move:
+        if n >= 0:
+            return Move(n)
+        a = -2 - n
+        pushes = t.action_push[int(t.action_start[a]) : int(t.action_start[a + 1])].tolist()
+        return Move(int(t.action_target[a]), tuple(pushes))
+
+    out = ByteAutomaton(entries=dict(entries))
+    moves: dict[int, Move] = {n: move(n) for n in np.unique(t.edge_move).tolist()}
+    edges = [
+        Edge(low, high, moves[m])
+        for low, high, m in zip(t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True)
+    ]
+    starts = t.edge_start.tolist()
+    out.edges = [tuple(edges[i:j]) for i, j in zip(starts, starts[1:], strict=False)]
+    out.verdict = t.verdict.tolist()
+    out.frame = np.repeat(np.arange(len(t.frame_verdicts)), np.diff(t.frame_controls.astype(np.int64))).tolist()
+    callers = np.repeat(np.arange(len(t.frame_verdicts)), np.diff(t.frame_symbols.astype(np.int64))).tolist()
+    returns, starts = t.return_move.tolist(), t.return_start.tolist()
+    for s, callee in enumerate(t.symbol_callee.tolist()):
+        back = tuple(None if m == NONE else move(m) for m in returns[starts[s] : starts[s + 1]])
+        out.symbols.append(Symbol(callers[s], callee, back))
+    out.frames = [
+        FrameInfo(name, pointer, int(v)) for (name, pointer), v in zip(names, t.frame_verdicts.tolist(), strict=True)
+    ]
+    return out

@@ -1,0 +1,75 @@
+"""A vocabulary made ready for compilation: its trie, the pack's frames as automaton, machine, walks and residuals.
+
+Everything here is read from a vocabulary pack's tables, or shared with its building, so that what artifacts are compiled
+against is exactly what workers load. Immutable after construction but for caches of dense rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.tokens.machine import Machine, build_machine, dense_moves
+from maskwright.compiler.tokens.residuals import Residuals, close_residuals
+from maskwright.compiler.tokens.tables import NO_BASE, AutomatonTables, PackTables
+from maskwright.compiler.tokens.trie import TokenTrie
+from maskwright.compiler.tokens.walk import Walked, Walker
+
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass
+class PreparedVocabulary:
+    """`library` is the automaton of the pack's frames, `tables` the same as arrays."""
+
+    vocab_size: int
+    tokens: TokenTrie
+    library: ByteAutomaton
+    tables: PackTables
+    digest: str
+    _rows: dict[int, Words] = field(default_factory=dict)
+
+    @cached_property
+    def base_moves(self) -> npt.NDArray[np.int32]:
+        return dense_moves(self.tables.automaton)
+
+    def machine(self, own: AutomatonTables) -> Machine:
+        """The pack's machine with an artifact's on top."""
+        return build_machine(own, self.tables.automaton, self.base_moves)
+
+    def walked(self, control: int) -> Walked:
+        """A pack control's residuals (its local mask is `row(control_row)`)."""
+        t = self.tables
+        part = slice(int(t.residual_start[control]), int(t.residual_start[control + 1]))
+        code = t.residual_verdict[part].astype(np.int64) * self.tokens.n_suffixes + t.residual_suffix[part]
+        return Walked(np.zeros(0, dtype=np.int32), t.residual_token[part].astype(np.int32), code)
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """R and the gathers of the pack's frames, closed in themselves."""
+        machine = build_machine(self.tables.automaton, None, None)
+        walker = Walker(machine, self.tokens, np.ones(256, dtype=np.bool_))
+        walked = {c: self.walked(c) for c in self.library.own_controls()}
+        return close_residuals(self.library, walked, walker)
+
+    def row(self, number: int) -> Words:
+        """A pack row, dense."""
+        found = self._rows.get(number)
+        if found is None:
+            rows, chain = self.tables.rows, []
+            n = number
+            while n != NO_BASE and n not in self._rows:
+                chain.append(n)
+                n = int(rows.row_base[n])
+            words = self._rows[n] if n != NO_BASE else np.zeros((self.vocab_size + 31) // 32, dtype=np.uint32)
+            for n in reversed(chain):
+                part = slice(int(rows.patch_start[n]), int(rows.patch_start[n + 1]))
+                words = words.copy()
+                words[rows.patch_word[part]] ^= rows.patch_xor[part]
+                self._rows[n] = words
+            found = self._rows[number]
+        return found

@@ -1,0 +1,62 @@
+"""One control's walk over the vocabulary: its local mask and its residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from maskwright.compiler.tokens import kernels
+from maskwright.compiler.tokens.machine import Machine
+from maskwright.compiler.tokens.trie import TokenTrie
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+MAX_PUSHES_PER_BYTE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """`local`: tokens decided legal. `left_token[i]` leaves the frame and is legal if the stack takes `left_code[i]`.
+
+    A code is verdict * n_suffixes + suffix number.
+    """
+
+    local: I32
+    left_token: I32
+    left_code: I64
+
+
+class Walker:
+    """Walks controls of one machine. Holds the kernels' scratch arrays, so it belongs to one thread."""
+
+    def __init__(self, machine: Machine, tokens: TokenTrie, follow: npt.NDArray[np.bool_]) -> None:
+        """`follow` [256]: bytes that some caller can go on with; other rests are dropped at once."""
+        self.machine, self.tokens, self.follow = machine, tokens, follow
+        depth, n = tokens.longest + 2, len(tokens.trie.order)
+        self.states = tuple(np.zeros(depth, dtype=np.int32) for _ in range(3))
+        arena = depth * max(MAX_PUSHES_PER_BYTE, 1)
+        self.arena = (np.zeros(arena, dtype=np.int32), np.zeros(arena, dtype=np.int32))
+        self.local = np.zeros(n, dtype=np.int32)
+        self.left = tuple(np.zeros(n, dtype=np.int32) for _ in range(3))
+
+    def walk(self, control: int) -> Walked:
+        """About a millisecond for a control that takes most of 128k tokens, microseconds for a narrow one."""
+        t = self.tokens
+        n_local, n_left = kernels.walk(
+            self.machine, t.trie, control, self.follow, *self.states, *self.arena, self.local, *self.left
+        )
+        token, offset, verdict = (x[:n_left] for x in self.left)
+        suffix = t.suffix_of[t.text_start[token] + offset].astype(np.int64)
+        return Walked(self.local[:n_local].copy(), token.copy(), verdict.astype(np.int64) * t.n_suffixes + suffix)
+
+    def worth(self, returns: I32, codes: I64) -> I64:
+        """Per code kernels.FALSE, kernels.TRUE or the code left to the caller's caller; see `run_suffixes`."""
+        t = self.tokens
+        out = np.zeros(len(codes), dtype=np.int64)
+        kernels.run_suffixes(
+            self.machine, returns, codes, t.n_suffixes, t.text, t.suffix_of, t.suffix_place, t.suffix_end, *self.arena, out
+        )
+        return out
