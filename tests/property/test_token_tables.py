@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from random_frames import ALPHABET, RandomFrame, random_table, random_tokens
+from random_frames import ALPHABET, RandomFrame, Table, random_table, random_tokens
 
 from maskwright.compiler.automaton.explore import explore, explore_library
 from maskwright.compiler.automaton.ir import ByteAutomaton, initial, may_end, step, verify
