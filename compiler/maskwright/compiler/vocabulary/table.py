@@ -112,7 +112,7 @@ class Vocabulary:
     @classmethod
     def demo(cls) -> Vocabulary:
         """The small vocabulary that the package ships, trained by the project (see `train`)."""
-        data = resources.files("maskwright.compiler").joinpath("data", DEMO).read_bytes()
+        data = (resources.files("maskwright.compiler") / "data" / DEMO).read_bytes()
         return cls.from_bytes(data, name=DEMO)
 
     @classmethod
