@@ -1,0 +1,31 @@
+"""The worker runtime: load an artifact, follow a sequence, mask its logits. Needs numpy and nothing else.
+
+    pack = VocabularyPack.load("llama.mwpack")
+    artifact = Artifact.load("refund.mwa", pack)
+    matcher = Matcher(artifact)
+    mask = allocate_token_bitmask(1, artifact.vocab_size)
+    matcher.fill_next_token_bitmask(mask)
+    apply_token_bitmask_inplace(logits, mask)
+    matcher.accept_token(token)
+
+The client that fetches artifacts from a registry is `maskwright.workers.client`; it's imported on demand,
+since it needs gRPC.
+"""
+
+from maskwright.workers.artifact import Artifact
+from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
+from maskwright.workers.masks import allocate_token_bitmask, apply_token_bitmask_inplace
+from maskwright.workers.matcher import Matcher, Place
+from maskwright.workers.pack import VocabularyPack
+
+__all__ = [
+    "Artifact",
+    "ArtifactError",
+    "Matcher",
+    "PackNotFound",
+    "Place",
+    "VocabularyPack",
+    "WrongVocabulary",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+]

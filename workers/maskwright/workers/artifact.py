@@ -1,0 +1,143 @@
+"""The artifact: one source's automaton and masks, on top of its vocabulary pack.
+
+Checks, in order: the container's, kind, pack and vocabulary (WrongVocabulary), the automaton (counts, ranges,
+frames of moves, actions and returns), the mask rows, the contexts, the start. Nothing is expanded while
+loading: lists of moves and dense rows are made on first use. Artifacts are immutable and may be shared
+between threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from maskwright.workers.container import Buffer, Container, read_container
+from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
+from maskwright.workers.machine import Machine
+from maskwright.workers.pack import VocabularyPack, header_text, read_identity
+from maskwright.workers.rows import RowPool
+from maskwright.workers.tables import Automaton, Contexts, read_automaton, read_contexts, read_rows
+
+
+class Artifact:
+    """A checked artifact, ready for `Matcher`.
+
+    digest: SHA-256 of the file, hex. vocab_size: the highest token id + 1. header: the file's JSON header
+    (source, options, vocabulary, pack, compiler). pack: the vocabulary pack it runs on.
+    """
+
+    __slots__ = (
+        "_container", "automaton", "context_push", "context_rows", "contexts", "digest", "header", "machine",
+        "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
+    )  # fmt: skip
+
+    def __init__(self, container: Container, pack: VocabularyPack) -> None:
+        _check_pack(container, pack)
+        self._container, self.pack = container, pack
+        self.header, self.digest = container.header, container.digest
+        self.vocab_size = pack.vocab_size
+        self.automaton: Automaton = read_automaton(container, pack.automaton)
+        rows = read_rows(container, pack.rows.n_rows, pack.text_words)
+        self.contexts: Contexts = read_contexts(container, self.automaton, rows.n_rows)
+        self.start: int = _read_start(container, self.automaton, self.contexts)
+        self.machine = Machine(self.automaton, pack.machine)
+        self.rows = RowPool(rows, pack.words, pack.rows)
+        self.row_offset: list[int] = self.contexts.row_offset.tolist()
+        self.push_offset: list[int] = self.contexts.push_offset.tolist()
+        self.context_rows = self.contexts.rows.data
+        self.context_push = self.contexts.push.data
+
+    @classmethod
+    def from_bytes(cls, data: Buffer, pack: VocabularyPack) -> Artifact:
+        """An artifact from the bytes of its file. Raises ArtifactError, WrongVocabulary."""
+        return cls(read_container(data if isinstance(data, bytes) else bytes(data)), pack)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], pack: VocabularyPack | None = None) -> Artifact:
+        """An artifact from its file.
+
+        Without `pack` the pack is looked for by its digest: `<digest>.mwpack` beside the file, then in the
+        cache directory (`$MASKWRIGHT_CACHE`, else `~/.cache/maskwright`) under `packs`. Raises ArtifactError,
+        WrongVocabulary, PackNotFound, OSError.
+        """
+        path = Path(path)
+        container = read_container(path.read_bytes())
+        return cls(container, find_pack(container, path.parent) if pack is None else pack)
+
+    @property
+    def memory_size_bytes(self) -> int:
+        """Memory that this artifact holds now, the pack apart: file, lookup lists and the rows expanded so
+        far. An estimate.
+        """
+        machine = self.machine
+        lists = 8 * (len(machine.moves) + len(machine.final) + len(machine.returns) + len(self.rows.dense))
+        own = machine.moves[self.automaton.first_control :]
+        expanded = len({id(moves) for moves in own}) * 2104
+        return len(self._container.buffer) + lists + expanded + self.rows.expanded_bytes()
+
+    def frame_name(self, frame: int) -> tuple[str, str]:
+        """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""
+        own = frame - self.pack.automaton.n_frames
+        if own < 0:
+            return _frame_name(self.pack.json_section("frame_names"), frame)
+        return _frame_name(self._container.json("frame_names"), own)
+
+    def section_sizes(self) -> list[tuple[str, int, int]]:
+        """(name, bytes stored, bytes inflated) of each section, in the file's order."""
+        return [(s.name, s.stored, s.raw) for s in self._container.sections.values()]
+
+    def __repr__(self) -> str:
+        return f"Artifact({self.digest[:12]}, {self.vocab_size} tokens)"
+
+
+def _check_pack(container: Container, pack: VocabularyPack) -> None:
+    fingerprint, digest = read_identity(container, "artifact"), header_text(container, "pack")
+    if fingerprint != pack.fingerprint:
+        raise WrongVocabulary("vocabulary", fingerprint, pack.fingerprint)
+    if digest != pack.digest:
+        raise WrongVocabulary("pack", digest, pack.digest)
+
+
+def _read_start(container: Container, automaton: Automaton, contexts: Contexts) -> int:
+    start: Any = container.header.get("start")
+    if type(start) is not int or not 0 <= start < automaton.n_controls:
+        raise ArtifactError("header", None, "the start is no control")
+    if automaton.all_control_frame[start] != contexts.frame[0]:
+        raise ArtifactError("header", None, "the start isn't in the first context's frame")
+    return start
+
+
+def _frame_name(names: Any, number: int) -> tuple[str, str]:
+    if not isinstance(names, list) or number >= len(names):
+        raise ArtifactError("frame_names", None, f"has no entry {number}")
+    entry = names[number]
+    if not isinstance(entry, list) or len(entry) != 2 or not all(isinstance(x, str) for x in entry):
+        raise ArtifactError("frame_names", None, f"entry {number} isn't a name and a pointer")
+    return entry[0], entry[1]
+
+
+def cache_directory() -> Path:
+    """Where packs and artifacts are cached: `$MASKWRIGHT_CACHE`, else `~/.cache/maskwright`."""
+    named = os.environ.get("MASKWRIGHT_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "maskwright"
+
+
+def _pack_paths(digest: str, beside: Path) -> Iterator[Path]:
+    yield beside / f"{digest}.mwpack"
+    yield cache_directory() / "packs" / f"{digest}.mwpack"
+
+
+def find_pack(container: Container, beside: Path) -> VocabularyPack:
+    """The pack that an artifact names, from `beside` or the cache directory. Raises PackNotFound,
+    ArtifactError.
+    """
+    digest = header_text(container, "pack")
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise ArtifactError("header", None, "the pack's digest isn't 64 hexadecimal digits")
+    paths = tuple(_pack_paths(digest, beside))
+    for path in paths:
+        if path.is_file():
+            return VocabularyPack.load(path)
+    raise PackNotFound(digest, tuple(map(str, paths)))

@@ -1,0 +1,312 @@
+"""The container that artifacts and vocabulary packs share: preamble, JSON header, aligned sections, checksum.
+
+The format is `compiler/artifact/FORMAT.md`; this file is its reader and writer. A file is
+
+    preamble   32 bytes: magic, major, minor, header length, required and optional feature bits
+    header     JSON, at most `MAX_HEADER` bytes, with the section table
+    sections   each begins at a multiple of 64, in the table's order, zero bytes between them
+    trailer    SHA-256 of everything before it
+
+A file's digest, its name, is SHA-256 over the whole file. The order of the reader's checks, each before
+anything relies on it: length, magic, version, features, header length, checksum, header JSON, section table
+(order, bounds, cover, padding), and for each section when it's read its codec and length. Cost: one pass of
+SHA-256, and memory for the sections that are compressed. What sections mean isn't known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from maskwright.workers.errors import ArtifactError
+
+MAGIC = b"\x89MWA\r\n\x1a\n"
+MAJOR, MINOR = 1, 0
+REQUIRED_FEATURES = 0
+"""The required feature bits that this reader knows: none is defined yet."""
+PREAMBLE = struct.Struct("<8sHHIQQ")
+ALIGN = 64
+TRAILER = 32
+MAX_HEADER = 1 << 18
+MAX_SECTIONS = 256
+MAX_INFLATED = 1 << 25
+"""Bytes that all compressed sections of a file may declare together."""
+
+DTYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "u8": np.uint64, "i4": np.int32}
+_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
+_COMPRESS_FROM, _WORTH = 256, 0.95
+
+Buffer = bytes | bytearray | memoryview
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One row of the section table: bytes `offset .. offset + stored` of the file; `raw` is the length once
+    inflated.
+    """
+
+    name: str
+    offset: int
+    stored: int
+    raw: int
+    codec: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A file whose preamble, checksum, header and section table have been checked."""
+
+    buffer: memoryview
+    header: Mapping[str, Any]
+    sections: Mapping[str, Section]
+    digest: str
+    minor: int
+    optional_features: int
+
+    def offset(self, name: str) -> int | None:
+        """Where a section begins, for error messages."""
+        return self.sections[name].offset if name in self.sections else None
+
+    def array(self, name: str) -> Array:
+        """A section as a read-only one-dimensional array in native byte order: a view of the file where it's
+        stored raw.
+
+        Raises ArtifactError when the section is missing or its compressed bytes don't hold what the table
+        says.
+        """
+        section = self.sections.get(name)
+        if section is None:
+            raise ArtifactError(name, None, "the section is missing")
+        data = self.buffer[section.offset : section.offset + section.stored]
+        if section.codec == "zlib":
+            data = memoryview(_inflate(section, data))
+        array = np.frombuffer(data, dtype=np.dtype(DTYPES[section.dtype]).newbyteorder("<"))
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        native.flags.writeable = False
+        return native
+
+    def json(self, name: str) -> Any:
+        """A section of dtype u1 as JSON. Raises ArtifactError when it isn't."""
+        return parse_json(self.array(name).tobytes(), name, self.offset(name))
+
+
+def _inflate(section: Section, data: memoryview) -> bytes:
+    engine = zlib.decompressobj()
+    try:
+        # One byte of room beyond the declared length: the stream's end is seen, and a longer stream shows.
+        out = engine.decompress(data, section.raw + 1)
+    except zlib.error as error:
+        raise ArtifactError(section.name, section.offset, f"not zlib data: {error}") from None
+    if len(out) != section.raw or not engine.eof or engine.unused_data:
+        raise ArtifactError(
+            section.name, section.offset, f"doesn't inflate to the {section.raw} bytes declared"
+        )
+    return out
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def read_container(data: Buffer) -> Container:
+    """Checks a file up to its section table. `data` is kept, not copied. Raises ArtifactError."""
+    buffer = memoryview(data).cast("B")
+    minor, optional, header_end = _read_preamble(buffer)
+    digest = _read_trailer(buffer)
+    header = parse_json(bytes(buffer[PREAMBLE.size : header_end]), "header", PREAMBLE.size)
+    if not isinstance(header, dict):
+        raise ArtifactError("header", PREAMBLE.size, "isn't a JSON object")
+    sections = _read_table(buffer, header, header_end)
+    return Container(buffer, header, sections, digest, minor, optional)
+
+
+def _read_preamble(buffer: memoryview) -> tuple[int, int, int]:
+    if len(buffer) < PREAMBLE.size + TRAILER:
+        raise ArtifactError("preamble", 0, f"the file has {len(buffer)} bytes, too few")
+    magic, major, minor, length, required, optional = PREAMBLE.unpack_from(buffer)
+    if magic != MAGIC:
+        raise ArtifactError("preamble", 0, "not a Maskwright file")
+    if major != MAJOR:
+        raise ArtifactError("preamble", 8, f"format version {major}.{minor}; this reader knows {MAJOR}")
+    if required & ~REQUIRED_FEATURES:
+        raise ArtifactError(
+            "preamble", 16, f"needs features that this reader lacks: bits {required & ~REQUIRED_FEATURES:#x}"
+        )
+    if length > MAX_HEADER or PREAMBLE.size + length + TRAILER > len(buffer):
+        raise ArtifactError("preamble", 12, f"a header of {length} bytes doesn't fit")
+    return minor, optional, PREAMBLE.size + length
+
+
+def _read_trailer(buffer: memoryview) -> str:
+    body, trailer = buffer[:-TRAILER], buffer[-TRAILER:]
+    state = hashlib.sha256(body)
+    if state.digest() != trailer:
+        raise ArtifactError("trailer", len(body), "the checksum doesn't match")
+    state.update(trailer)
+    return state.hexdigest()
+
+
+def parse_json(data: bytes, section: str, offset: int | None) -> Any:
+    """JSON in UTF-8 without repeated keys or constants beyond the standard; anything else raises
+    ArtifactError.
+    """
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(section, offset, f"not acceptable JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a key is repeated")
+    return out
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} isn't JSON")
+
+
+def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) -> dict[str, Section]:
+    rows = header.get("sections")
+    if not isinstance(rows, list) or len(rows) > MAX_SECTIONS:
+        raise ArtifactError(
+            "header", PREAMBLE.size, f"has no section table, or one of more than {MAX_SECTIONS}"
+        )
+    out: dict[str, Section] = {}
+    end, inflated, limit = header_end, 0, len(buffer) - TRAILER
+    for row in rows:
+        section = _read_row(row)
+        if section.name in out:
+            raise ArtifactError(section.name, section.offset, "the section is there twice")
+        _check_padding(buffer, section, end, limit)
+        end = section.offset + section.stored
+        inflated += section.raw if section.codec == "zlib" else 0
+        out[section.name] = section
+    if end != limit:
+        raise ArtifactError("trailer", limit, f"sections end at {end}, the trailer begins at {limit}")
+    if inflated > MAX_INFLATED:
+        raise ArtifactError(
+            "header", PREAMBLE.size, f"sections inflate to {inflated} bytes, more than {MAX_INFLATED}"
+        )
+    return out
+
+
+def _read_row(row: Any) -> Section:
+    if not isinstance(row, list) or [type(x) for x in row] != [str, int, int, int, str, str]:
+        raise ArtifactError("header", PREAMBLE.size, "a row of the section table has a wrong form")
+    section = Section(*row)
+    if not _NAME.fullmatch(section.name):
+        raise ArtifactError("header", PREAMBLE.size, "a section has an unacceptable name")
+    if section.codec not in ("raw", "zlib") or section.dtype not in DTYPES:
+        raise ArtifactError(
+            section.name, None, f"unknown codec {section.codec[:16]!r} or dtype {section.dtype[:16]!r}"
+        )
+    if min(section.offset, section.stored, section.raw) < 0:
+        raise ArtifactError(section.name, None, "a negative offset or length")
+    if section.codec == "raw" and section.raw != section.stored:
+        raise ArtifactError(section.name, None, "stored raw, but its two lengths differ")
+    if section.raw % np.dtype(DTYPES[section.dtype]).itemsize:
+        raise ArtifactError(
+            section.name, None, f"{section.raw} bytes aren't a whole number of {section.dtype}"
+        )
+    return section
+
+
+def _check_padding(buffer: memoryview, section: Section, end: int, limit: int) -> None:
+    if section.offset != _aligned(end):
+        raise ArtifactError(section.name, section.offset, f"should begin at {_aligned(end)}")
+    if section.offset + section.stored > limit:
+        raise ArtifactError(section.name, section.offset, f"{section.stored} bytes reach beyond the file")
+    if any(buffer[end : section.offset]):
+        raise ArtifactError(section.name, end, "the padding before it isn't zero")
+
+
+def _aligned(n: int) -> int:
+    return -(-n // ALIGN) * ALIGN
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def write_container(
+    header: Mapping[str, Any], sections: Iterable[tuple[str, Array]], *, compress: bool, required: int = 0
+) -> bytes:
+    """A file with these sections, in this order. The same arguments give the same bytes.
+
+    header: JSON values, without "sections". sections: one-dimensional arrays of a dtype in `DTYPES`. With
+    `compress`, a section of more than 256 bytes is stored by zlib where that saves more than 5%. Raises
+    ValueError for what can't be written.
+    """
+    parts: list[tuple[str, bytes, int, str, str]] = []
+    for name, array in sections:
+        code = f"{array.dtype.kind}{array.dtype.itemsize}"
+        if not _NAME.fullmatch(name) or array.ndim != 1 or code not in DTYPES:
+            raise ValueError(
+                f"section {name!r} of {array.dtype} with {array.ndim} dimensions can't be written"
+            )
+        raw = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        stored, codec = _deflate(raw) if compress else (raw, "raw")
+        parts.append((name, stored, len(raw), codec, code))
+    if len({name for name, *_ in parts}) != len(parts) or len(parts) > MAX_SECTIONS:
+        raise ValueError("section names repeat, or there are too many")
+    return _assemble(dict(header), parts, required)
+
+
+def _deflate(raw: bytes) -> tuple[bytes, str]:
+    if len(raw) > _COMPRESS_FROM:
+        packed = zlib.compress(raw, 9)
+        if len(packed) < _WORTH * len(raw):
+            return packed, "zlib"
+    return raw, "raw"
+
+
+def _assemble(header: dict[str, Any], parts: list[tuple[str, bytes, int, str, str]], required: int) -> bytes:
+    # Offsets depend on the header's length and stand in the header: repeat until it stays, growing only.
+    length = 0
+    while True:
+        end, rows, gaps = PREAMBLE.size + length, [], []
+        for name, stored, raw, codec, code in parts:
+            offset = _aligned(end)
+            gaps.append(offset - end)
+            rows.append([name, offset, len(stored), raw, codec, code])
+            end = offset + len(stored)
+        text = json.dumps(
+            {**header, "sections": rows}, sort_keys=True, separators=(",", ":"), allow_nan=False
+        ).encode()
+        if len(text) <= length:
+            break
+        length = len(text)
+    text = text.ljust(length)
+    if length > MAX_HEADER:
+        raise ValueError(f"the header has {length} bytes, more than {MAX_HEADER}")
+    out = bytearray(PREAMBLE.pack(MAGIC, MAJOR, MINOR, length, required, 0))
+    out += text
+    for (_, stored, *_), gap in zip(parts, gaps, strict=True):
+        out += bytes(gap)
+        out += stored
+    return bytes(out + hashlib.sha256(out).digest())
+
+
+def file_digest(data: Buffer) -> str:
+    """The name of a file: SHA-256 over all of it, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def narrow(array: Array) -> Array:
+    """The same non-negative values in the smallest of u1, u2, u4 that holds them. Raises ValueError when none
+    does.
+    """
+    top = int(array.max()) if array.size else 0
+    if top >= 1 << 32 or (array.size and int(array.min()) < 0):
+        raise ValueError("a value doesn't fit into 32 bits")
+    return array.astype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)

@@ -1,0 +1,84 @@
+"""Bitmasks over tokens, and putting them on logits, with numpy.
+
+A bitmask is int32 [batch, words]: bit t % 32 of word t // 32 of a row is set when token t is legal. Names and
+layout follow xgrammar's, so that an engine's code can use either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+I32 = npt.NDArray[np.int32]
+
+
+def allocate_token_bitmask(batch: int, vocab_size: int) -> I32:
+    """An empty bitmask: int32 zeros [batch, ceil(vocab_size / 32)]. Raises ValueError for negative sizes."""
+    if batch < 0 or vocab_size < 0:
+        raise ValueError(f"batch {batch} and vocab_size {vocab_size} must not be negative")
+    return np.zeros((batch, (vocab_size + 31) // 32), np.int32)
+
+
+def apply_token_bitmask_inplace(
+    logits: npt.NDArray[Any],
+    bitmask: I32,
+    *,
+    vocab_size: int | None = None,
+    indices: Sequence[int] | npt.NDArray[Any] | None = None,
+) -> None:
+    """Sets the logits of tokens that aren't in the mask to minus infinity.
+
+    logits: float16, float32 or float64, [batch, width] or [width], writable. bitmask: int32 [batch, words] or
+    [words]. Row i of one goes with row i of the other; `indices` restricts the work to those rows, others
+    stay as they are. Columns from `vocab_size` on (default: from 32 * words on) are always masked, so logits
+    may be wider than the vocabulary. Raises TypeError for other dtypes, ValueError for shapes that don't fit,
+    IndexError for indices. Cost: linear in the logits touched.
+    """
+    if logits.dtype.kind != "f" or bitmask.dtype != np.int32:
+        raise TypeError(
+            f"logits are {logits.dtype} and bitmask {bitmask.dtype}; expected a float type and int32"
+        )
+    if logits.ndim not in (1, 2) or bitmask.ndim not in (1, 2):
+        raise ValueError(f"logits have {logits.ndim} dimensions, bitmask {bitmask.ndim}; expected one or two")
+    rows, masks = np.atleast_2d(logits), np.atleast_2d(bitmask)
+    if len(rows) != len(masks):
+        raise ValueError(f"{len(rows)} rows of logits, {len(masks)} of the bitmask")
+    columns = min(rows.shape[1], 32 * masks.shape[1])
+    if vocab_size is not None:
+        if not 0 <= vocab_size <= min(rows.shape[1], 32 * masks.shape[1]):
+            raise ValueError(f"vocab_size {vocab_size} is beyond {columns} columns")
+        columns = vocab_size
+    chosen = range(len(rows)) if indices is None else _checked(indices, len(rows))
+    for i in chosen:
+        bits = np.unpackbits(np.ascontiguousarray(masks[i], "<i4").view(np.uint8), bitorder="little")
+        np.copyto(rows[i, :columns], -np.inf, where=bits[:columns] == 0)
+        rows[i, columns:] = -np.inf
+
+
+def _checked(indices: Sequence[int] | npt.NDArray[Any], n: int) -> list[int]:
+    chosen = [int(i) for i in indices]
+    for i in chosen:
+        if not 0 <= i < n:
+            raise IndexError(f"row {i} of {n}")
+    return chosen
+
+
+def bitmask_rows(mask: Any, words: int) -> list[memoryview]:
+    """The rows of a bitmask as writable views of bytes. Raises TypeError or ValueError when it can't be
+    written to as one.
+    """
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.int32:
+        raise TypeError(
+            f"the bitmask must be an int32 array, not {getattr(mask, 'dtype', type(mask).__name__)}"
+        )
+    if mask.ndim not in (1, 2) or mask.shape[-1] < words:
+        raise ValueError(f"the bitmask has shape {mask.shape}; expected [batch, {words}]")
+    if not mask.flags.c_contiguous or not mask.flags.writeable or not mask.dtype.isnative:
+        raise ValueError("the bitmask must be C-contiguous, writable and in native byte order")
+    if not mask.size:
+        return []
+    width, view = 4 * mask.shape[-1], mask.data.cast("B")
+    return [view[i : i + width] for i in range(0, len(view), width)]

@@ -1,0 +1,290 @@
+"""The tables of an artifact or a pack, decoded from sections and checked.
+
+What the sections hold is `compiler/artifact/FORMAT.md`. Numbers are global: ids below the pack's counts are
+the pack's, an artifact's own follow. Stored values avoid sentinels, so that they fit small dtypes:
+
+    counts                     instead of starts; their sum must be the length of the array they divide
+    verdict, return_move,      value + 1, 0 for none
+    row_base, context_push
+    edge_move                  2 * control, or 2 * action + 1
+    context_rows               2 * (row + 1) + may_end, 0 for unreached
+
+Every function raises ArtifactError at the first table that breaks a rule, with vectorised checks: time and
+memory are linear in the section lengths. Together the rules guarantee that a matcher never indexes out of
+range and never loops for ever: an edge consumes a byte and pushes a bounded number of symbols, a return
+shortens the stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from maskwright.workers.container import Array, Container
+from maskwright.workers.errors import ArtifactError
+
+I64 = npt.NDArray[np.int64]
+
+AUTOMATON_SECTIONS = (
+    "edge_count", "edge_low", "edge_high", "edge_move", "verdict", "frame_controls", "frame_symbols",
+    "frame_verdicts", "action_count", "action_target", "action_push", "symbol_callee", "return_move",
+)  # fmt: skip
+ROW_SECTIONS = ("row_base", "patch_count", "patch_word", "patch_xor")
+CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push")
+MAX_PUSHES = 4096
+"""Symbols that one action may push."""
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A byte automaton's own tables, and what all global ids up to and including its own map to (`all_*`)."""
+
+    first_control: int
+    first_action: int
+    first_symbol: int
+    n_controls: int  # global counts: the base's and the own
+    n_actions: int
+    n_symbols: int
+    n_frames: int
+    edge_start: I64  # [own controls + 1]
+    edge_low: Array
+    edge_high: Array
+    edge_move: I64  # as stored
+    verdict: Array  # [own controls] as stored: verdict + 1
+    action_start: I64  # [own actions + 1]
+    action_push: Array
+    action_target: Array
+    return_start: I64  # [own symbols + 1]
+    return_move: Array  # as stored: control + 1
+    all_frame_controls: I64  # [frames + 1]
+    all_frame_symbols: I64  # [frames + 1]
+    all_frame_verdicts: I64  # [frames]
+    all_control_frame: I64  # [controls]
+    all_symbol_frame: I64  # [symbols] the caller's
+    all_symbol_callee: I64  # [symbols]
+    all_action_frame: I64  # [actions] the frame that the first symbol belongs to
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Own mask rows as patches on earlier ones."""
+
+    first_row: int
+    n_rows: int
+    base: I64  # [own rows] as stored: row + 1
+    patch_start: I64
+    patch_word: Array
+    patch_xor: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """Contexts; the value of control c in context q is `rows[row_offset[q] + c]`, that of symbol s
+    `push[push_offset[q] + s]`.
+    """
+
+    frame: Array
+    row_offset: I64
+    push_offset: I64
+    rows: Array  # as stored
+    push: Array  # as stored
+
+
+_NO_ARRAY: I64 = np.zeros(0, np.int64)
+
+
+def empty_automaton() -> Automaton:
+    """The base of an automaton that has none."""
+    n, start = _NO_ARRAY, np.zeros(1, np.int64)
+    counts = (0, 0, 0, 0, 0, 0, 0)
+    return Automaton(*counts, start, n, n, n, n, start, n, n, start, n, start, start, n, n, n, n, n)
+
+
+class _Reader:
+    """Sections of one container, with the checks that they share."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+
+    def fail(self, name: str, reason: str) -> ArtifactError:
+        return ArtifactError(name, self.container.offset(name), reason)
+
+    def values(self, name: str, length: int | None = None, below: int | None = None) -> Array:
+        """An unsigned section, of `length` values, each less than `below`."""
+        array = self.container.array(name)
+        if array.dtype.kind != "u" or array.dtype.itemsize > 4:
+            raise self.fail(name, f"dtype {array.dtype} where u1, u2 or u4 is expected")
+        if length is not None and len(array) != length:
+            raise self.fail(name, f"{len(array)} values where {length} are expected")
+        if below is not None and len(array) and int(array.max()) >= below:
+            raise self.fail(name, f"value {int(array.max())} isn't below {below}")
+        return array
+
+    def starts(self, name: str, total: int, length: int | None = None) -> I64:
+        """Counts that sum to `total`, as starts: [len + 1]."""
+        counts = self.values(name, length)
+        starts = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        if starts[-1] != total:
+            raise self.fail(name, f"counts sum to {starts[-1]}, not {total}")
+        return starts
+
+    def require(self, name: str, good: Any, reason: str) -> None:
+        """Every element of `good` must be true; the first that isn't is named."""
+        if not good.all():
+            raise self.fail(name, f"entry {int(np.argmin(good))} {reason}")
+
+
+def read_automaton(container: Container, base: Automaton) -> Automaton:
+    """The automaton's own tables on top of `base`, checked. Raises ArtifactError."""
+    read = _Reader(container)
+    verdict = read.values("verdict")
+    edge_low = read.values("edge_low")
+    edge_start = read.starts("edge_count", len(edge_low), len(verdict))
+    push = read.values("action_push")
+    action_start = read.starts("action_count", len(push))
+    callee = read.values("symbol_callee")
+    frame_verdicts = read.values("frame_verdicts")
+    n_frames = base.n_frames + len(frame_verdicts)
+    n_controls, n_symbols = base.n_controls + len(verdict), base.n_symbols + len(callee)
+    n_actions = base.n_actions + len(action_start) - 1
+    if n_symbols and not n_controls:
+        raise read.fail("symbol_callee", "there are symbols, but no control")
+    read.values("symbol_callee", below=n_frames)
+    controls = read.starts("frame_controls", len(verdict), len(frame_verdicts))
+    symbols = read.starts("frame_symbols", len(callee), len(frame_verdicts))
+    own_frames = np.arange(base.n_frames, n_frames)
+    all_verdicts = np.concatenate([base.all_frame_verdicts, frame_verdicts])
+    control_frame = np.concatenate([base.all_control_frame, np.repeat(own_frames, np.diff(controls))])
+    symbol_frame = np.concatenate([base.all_symbol_frame, np.repeat(own_frames, np.diff(symbols))])
+    symbol_callee = np.concatenate([base.all_symbol_callee, callee])
+    action_frame, action_target = _read_actions(
+        read, action_start, push, symbol_frame, symbol_callee, control_frame
+    )
+    all_action_frame = np.concatenate([base.all_action_frame, action_frame])
+    own_frame = control_frame[base.n_controls :]
+    if (verdict > all_verdicts[own_frame]).any():
+        raise read.fail("verdict", "a verdict that its frame doesn't have")
+    edge_high, edge_move = _read_edges(read, edge_start, edge_low, own_frame, control_frame, all_action_frame)
+    return_start, return_move = _read_returns(
+        read, symbol_callee[base.n_symbols :], symbol_frame[base.n_symbols :], all_verdicts, control_frame
+    )
+    return Automaton(
+        base.n_controls, base.n_actions, base.n_symbols, n_controls, n_actions, n_symbols, n_frames,
+        edge_start, edge_low, edge_high, edge_move, verdict, action_start, push, action_target, return_start,
+        return_move, np.concatenate([base.all_frame_controls, base.n_controls + controls[1:]]),
+        np.concatenate([base.all_frame_symbols, base.n_symbols + symbols[1:]]), all_verdicts, control_frame,
+        symbol_frame, symbol_callee, all_action_frame,
+    )  # fmt: skip
+
+
+def _read_actions(
+    read: _Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, control_frame: I64
+) -> tuple[I64, Array]:
+    """Each action's first frame, and its target: the symbols chain from frame to callee, and the target is
+    where they end.
+    """
+    read.values("action_push", below=len(symbol_frame))
+    target = read.values("action_target", len(start) - 1, len(control_frame))
+    sizes = np.diff(start)
+    read.require("action_count", (sizes > 0) & (sizes <= MAX_PUSHES), f"isn't from 1 to {MAX_PUSHES}")
+    frames, callees = symbol_frame[push], symbol_callee[push]
+    chained = np.ones(len(push), bool)
+    chained[1:] = frames[1:] == callees[:-1]
+    chained[start[:-1]] = True
+    read.require("action_push", chained, "isn't pushed in the frame that its symbol belongs to")
+    lands = callees[start[1:] - 1]
+    read.require(
+        "action_target", control_frame[target] == lands, "isn't in the frame that the last symbol calls"
+    )
+    return frames[start[:-1]], target
+
+
+def _read_edges(
+    read: _Reader, start: I64, low: Array, own_frame: I64, control_frame: I64, action_frame: I64
+) -> tuple[Array, I64]:
+    """Edges are bytes in ascending disjoint ranges; a move stays in the frame, an action's first symbol
+    belongs to it.
+    """
+    high = read.values("edge_high", len(low), 256)
+    move = read.values("edge_move", len(low)).astype(np.int64)
+    read.require("edge_low", low <= high, "is above its edge_high")
+    ascending = np.ones(len(low), bool)
+    ascending[1:] = low[1:] > high[:-1]
+    ascending[start[:-1][start[:-1] < len(low)]] = True
+    read.require("edge_low", ascending, "isn't above the edge before it")
+    number, is_action = move >> 1, (move & 1).astype(bool)
+    bound = np.where(is_action, len(action_frame), len(control_frame))
+    read.require("edge_move", number < bound, "names no control or action")
+    # A move's frame, read from one array: controls first, actions behind them.
+    frames = np.concatenate([control_frame, action_frame])[number + is_action * len(control_frame)]
+    read.require(
+        "edge_move", frames == np.repeat(own_frame, np.diff(start)), "leaves its frame without a call"
+    )
+    return high, move
+
+
+def _read_returns(
+    read: _Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64
+) -> tuple[I64, Array]:
+    """Each symbol has a return for each verdict of its callee: none, or a control of the caller's frame."""
+    counts = frame_verdicts[callee]
+    start = np.zeros(len(callee) + 1, np.int64)
+    np.cumsum(counts, out=start[1:])
+    move = read.values("return_move", int(start[-1]), len(control_frame) + 1)
+    expected = np.repeat(caller, counts)
+    good = move == 0
+    good |= control_frame[move.astype(np.int64) - 1] == expected
+    read.require("return_move", good, "isn't a control of the caller's frame")
+    return start, move
+
+
+def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.uint32]) -> Rows:
+    """The rows' own tables. `text_words`: the bitmask of all text tokens; no row may hold another one. Raises
+    ArtifactError.
+    """
+    read = _Reader(container)
+    base = read.values("row_base").astype(np.int64)
+    own = np.arange(first_row, first_row + len(base))
+    read.require("row_base", base <= own, "isn't an earlier row")
+    word = read.values("patch_word", below=len(text_words))
+    xor = read.values("patch_xor", len(word))
+    start = read.starts("patch_count", len(word), len(base))
+    ascending = np.ones(len(word), bool)
+    ascending[1:] = word[1:] > word[:-1]
+    ascending[start[:-1][start[:-1] < len(word)]] = True
+    read.require("patch_word", ascending, "isn't above the patch before it")
+    read.require("patch_xor", (xor & ~text_words[word]) == 0, "holds a token that isn't text")
+    return Rows(first_row, first_row + len(base), base, start, word, xor)
+
+
+def read_contexts(container: Container, automaton: Automaton, n_rows: int) -> Contexts:
+    """The contexts, checked against the automaton and the rows. Raises ArtifactError."""
+    read = _Reader(container)
+    frame = read.values("context_frame", below=automaton.n_frames)
+    rows = read.values("context_rows", below=2 * (n_rows + 1))
+    # 1 would be an end without a row: the writer has no such value.
+    read.require("context_rows", rows != 1, "is neither unreached nor a row")
+    controls, symbols = automaton.all_frame_controls, automaton.all_frame_symbols
+    row_start = _implied_starts(read, "context_rows", np.diff(controls)[frame], len(rows))
+    push = read.values("context_push", below=len(frame) + 1)
+    push_counts = np.diff(symbols)[frame]
+    push_start = _implied_starts(read, "context_push", push_counts, len(push))
+    push_offset = push_start[:-1] - symbols[frame]
+    symbol = np.arange(len(push)) - np.repeat(push_offset, push_counts)
+    if not len(frame):
+        raise read.fail("context_frame", "there is no context")
+    good = push == 0
+    good |= frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
+    read.require("context_push", good, "isn't a context of the frame that its symbol calls")
+    return Contexts(frame, row_start[:-1] - controls[frame], push_offset, rows, push)
+
+
+def _implied_starts(read: _Reader, name: str, counts: I64, total: int) -> I64:
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    if starts[-1] != total:
+        raise read.fail(name, f"{total} values where the contexts' frames need {starts[-1]}")
+    return starts
