@@ -78,9 +78,12 @@ class ContentStore:
             raise CorruptBlob(key, str(digest), str(found))
         return data
 
+    def get_prefix(self, digest: Digest, length: int) -> bytes:
+        """The first bytes of a blob, unchecked. Raises BlobNotFound."""
+        return self.store.get_range(blob_key(digest.hash), 0, length)
+
     def chunks(self, digest: Digest, offset: int, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
-        """(place, bytes) pieces from `offset`; the last is yielded only after the whole blob's digest was
-        checked.
+        """(place, bytes) pieces from `offset`; the last comes only after the whole blob was checked.
 
         Reads from the start whatever the offset, since the digest covers everything; holds two chunks in
         memory. Raises BlobNotFound, CorruptBlob.

@@ -85,12 +85,13 @@ class Index:
         """Inserts or replaces rows, in one transaction."""
         with self._lock:
             try:
-                self._database[str(table)].insert_all(rows, pk=KEYS[table], replace=True)
+                self._database.table(str(table)).insert_all(rows, pk=KEYS[table], replace=True)
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a write to %s failed: %s", self._path, table, error)
 
     def count_fetch(self, artifact_hash: str) -> None:
-        statement = "INSERT INTO usage VALUES (?, 1) ON CONFLICT (artifact_hash) DO UPDATE SET fetches = fetches + 1"
+        """Adds 1 to how often an artifact was fetched."""
+        statement = "INSERT INTO usage VALUES (?, 1) ON CONFLICT DO UPDATE SET fetches = fetches + 1"
         with self._lock:
             try:
                 with self._database.conn:

@@ -12,7 +12,8 @@ MIGRATIONS: list[list[str]] = [
             file_hash TEXT NOT NULL, file_size INTEGER NOT NULL,
             pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL)""",
         """CREATE TABLE artifacts (
-            artifact_key TEXT PRIMARY KEY, source_hash TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL,
+            artifact_key TEXT PRIMARY KEY,
+            source_hash TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL,
             fingerprint TEXT NOT NULL, compiler_version TEXT NOT NULL,
             artifact_hash TEXT NOT NULL, artifact_size INTEGER NOT NULL,
             pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL,

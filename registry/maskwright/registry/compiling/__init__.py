@@ -1,0 +1,22 @@
+"""Running the compiler for callers: in child processes, once per identical request, with bounded waiting."""
+
+from .children import ChildPool, PoolLimits
+from .flow import CompileFlow, CompileOrder, CompileOutcome
+from .single_flight import SingleFlight
+from .tasks import Compiled, CompileJob, Overrun, ReadTokenizer, Refused, compile_source, read_tokenizer
+
+__all__ = [
+    "ChildPool",
+    "CompileFlow",
+    "CompileJob",
+    "CompileOrder",
+    "CompileOutcome",
+    "Compiled",
+    "Overrun",
+    "PoolLimits",
+    "ReadTokenizer",
+    "Refused",
+    "SingleFlight",
+    "compile_source",
+    "read_tokenizer",
+]

@@ -1,0 +1,197 @@
+"""From an order to an artifact: look up, else compile once, verify, keep.
+
+    request id known?         -> its artifact
+    artifact in the catalog?  -> it
+    refusal in the catalog?   -> its diagnostics, raised
+    same order in flight?     -> wait for it
+    else                      -> compile in a child; keep blobs, then the record
+
+Only a source's own fault is kept as a refusal. With `validate_only` nothing is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from maskwright.compiler.options import CompileOptions, Limits
+
+from .. import keys
+from ..catalog import ArtifactRecord, Catalog, RequestRecord, TokenizerRecord
+from ..content import Digest
+from ..faults import Reason, RegistryError
+from ..workspace import Workspace
+from .children import ChildPool
+from .single_flight import SingleFlight
+from .tasks import Compiled, CompileJob, Overrun, Refused
+
+KILL_FACTOR = 1.5
+KILL_EXTRA_SECONDS = 30.0
+"""A child is killed at its own time limit times the factor, plus this for reading a vocabulary."""
+
+CompileTask = Callable[[CompileJob], Compiled | Refused | Overrun]
+
+
+@dataclass(frozen=True)
+class CompileOrder:
+    """What a caller wants compiled."""
+
+    source: str
+    kind: str
+    options: CompileOptions
+    limits: Limits
+    fingerprint: str
+    validate_only: bool = False
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class CompileOutcome:
+    """`cached`: no compilation was begun by this call."""
+
+    record: ArtifactRecord
+    report: dict[str, Any]
+    cached: bool
+
+
+@dataclass(frozen=True)
+class _Keys:
+    source: str
+    artifact: str
+    refusal: str
+    request: str
+
+
+class CompileFlow:
+    """Compiles orders over one catalog and one pool; belongs to one event loop."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        workspace: Workspace,
+        pool: ChildPool,
+        compiler_version: str,
+        task: CompileTask,
+    ) -> None:
+        self._catalog, self._workspace, self._pool, self._task = catalog, workspace, pool, task
+        self._version = compiler_version
+        self._flights: SingleFlight[CompileOutcome] = SingleFlight()
+
+    async def compile(self, order: CompileOrder) -> CompileOutcome:
+        """Raises RegistryError for everything in the RPC's list, and what the store raises."""
+        tokenizer = await asyncio.to_thread(self._catalog.tokenizer, order.fingerprint)
+        if tokenizer is None:
+            raise RegistryError(
+                Reason.UNKNOWN_TOKENIZER,
+                f"no tokenizer has fingerprint {order.fingerprint!r}",
+                {"fingerprint": order.fingerprint},
+            )
+        names = await asyncio.to_thread(self._names, order)
+        kept = await asyncio.to_thread(self._find, order, names)
+        if kept is None:
+            flight = f"{names.refusal}/{order.validate_only}"
+            kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer))
+            kept = CompileOutcome(kept.record, kept.report, cached=not began)
+        if order.request_id and not order.validate_only:
+            request = RequestRecord(order.request_id, names.request, names.artifact)
+            _check_request(await asyncio.to_thread(self._catalog.add_request, request), names)
+        return kept
+
+    def _names(self, order: CompileOrder) -> _Keys:
+        source = keys.source_hash(order.kind, order.source)
+        options = order.options.canonical()
+        artifact = keys.artifact_key(source, order.kind, options, order.fingerprint, self._version)
+        refusal = keys.refusal_key(artifact, order.limits)
+        return _Keys(source, artifact, refusal, keys.request_hash(refusal, order.validate_only))
+
+    def _find(self, order: CompileOrder, names: _Keys) -> CompileOutcome | None:
+        if order.request_id:
+            request = self._catalog.request(order.request_id)
+            if request is not None:
+                _check_request(request, names)
+        record = self._catalog.artifact(names.artifact)
+        if record is not None:
+            return CompileOutcome(record, self._catalog.get_json(record.report), cached=True)
+        refusal = self._catalog.refusal(names.refusal)
+        if refusal is not None:
+            raise _refused(self._catalog.get_json(refusal.diagnostics), refusal.diagnostics)
+        return None
+
+    async def _compile(self, order: CompileOrder, names: _Keys, tokenizer: TokenizerRecord) -> CompileOutcome:
+        path = await asyncio.to_thread(self._workspace.tokenizer, tokenizer)
+        job = CompileJob(
+            order.kind,
+            order.source,
+            order.options,
+            order.limits,
+            order.fingerprint,
+            str(path),
+            tokenizer.pack_hash,
+        )
+        seconds = order.limits.compile_seconds * KILL_FACTOR + KILL_EXTRA_SECONDS
+        result = await self._pool.run(self._task, job, seconds=seconds)
+        if isinstance(result, Overrun):
+            message = f"not done within {order.limits.compile_seconds:g} s"
+            raise RegistryError(Reason.COMPILE_TIMEOUT, message, diagnostics=result.diagnostics)
+        if isinstance(result, Refused):
+            digest = await asyncio.to_thread(self._keep_refusal, order, names, result)
+            raise _refused(result.diagnostics, digest)
+        return await asyncio.to_thread(self._keep, order, names, tokenizer, result)
+
+    def _keep_refusal(self, order: CompileOrder, names: _Keys, refused: Refused) -> Digest | None:
+        if order.validate_only:
+            return None
+        return self._catalog.add_refusal(names.refusal, names.artifact, refused.diagnostics).diagnostics
+
+    def _keep(
+        self, order: CompileOrder, names: _Keys, tokenizer: TokenizerRecord, result: Compiled
+    ) -> CompileOutcome:
+        put = _digest_only if order.validate_only else self._catalog.content.put
+        pack = tokenizer.pack if result.pack is None else put(result.pack)
+        artifact = put(result.artifact)
+        report = put(json.dumps(result.report, sort_keys=True, separators=(",", ":")).encode())
+        record = ArtifactRecord(
+            artifact_key=names.artifact,
+            source_hash=names.source,
+            kind=order.kind,
+            options=order.options.canonical(),
+            fingerprint=order.fingerprint,
+            compiler_version=self._version,
+            artifact_hash=artifact.hash,
+            artifact_size=artifact.size,
+            pack_hash=pack.hash,
+            pack_size=pack.size,
+            report_hash=report.hash,
+            report_size=report.size,
+        )
+        if order.validate_only:
+            return CompileOutcome(record, result.report, cached=False)
+        kept = self._catalog.add_artifact(record)
+        return CompileOutcome(kept, self._catalog.get_json(kept.report), cached=False)
+
+
+def _check_request(request: RequestRecord, names: _Keys) -> None:
+    if request.request_hash != names.request:
+        raise RegistryError(
+            Reason.REQUEST_ID_REUSED,
+            f"request id {request.request_id!r} was used for another request",
+            {"request_id": request.request_id},
+        )
+
+
+def _refused(diagnostics: list[dict[str, Any]], digest: Digest | None) -> RegistryError:
+    first = next((d for d in diagnostics if d.get("severity") == "error"), diagnostics[0])
+    more = f" and {len(diagnostics) - 1} more" if len(diagnostics) > 1 else ""
+    return RegistryError(
+        Reason.SOURCE_REFUSED,
+        f"{first['code']}: {first['message']}{more}",
+        diagnostics=diagnostics,
+        all_diagnostics=digest,
+    )
+
+
+def _digest_only(data: bytes) -> Digest:
+    return Digest.of(data)

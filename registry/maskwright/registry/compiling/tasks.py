@@ -1,0 +1,120 @@
+"""What runs inside a compiling child process: plain functions from picklable values to picklable values.
+
+A child keeps the vocabularies it used last, since reading one takes seconds and every job needs one. What a
+source did wrong comes back as `Refused`; running out of time inside the compiler as `Overrun`, which says
+nothing about the source and must not be remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from maskwright.compiler import Compiler, Vocabulary
+from maskwright.compiler.diagnostics import CompileError, LimitExceeded
+from maskwright.compiler.options import CompileOptions, Limits
+
+KEPT_VOCABULARIES = 2
+RESOURCE_LIMITS = frozenset({"compile_seconds"})
+"""Limits whose being passed depends on the machine, not on the source alone."""
+
+_vocabularies: OrderedDict[str, tuple[Vocabulary, str]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """One compilation. `known_pack` is the hash of the pack that the caller holds for this vocabulary."""
+
+    kind: str
+    source: str
+    options: CompileOptions
+    limits: Limits
+    fingerprint: str
+    tokenizer_path: str
+    known_pack: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """`pack` holds the bytes only where the artifact needs another pack than the job's `known_pack`."""
+
+    artifact: bytes
+    report: dict[str, Any]
+    pack_hash: str
+    pack: bytes | None
+
+
+@dataclass(frozen=True)
+class Refused:
+    diagnostics: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Overrun:
+    diagnostics: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ReadTokenizer:
+    fingerprint: str
+    vocab_size: int
+    pack: bytes
+
+
+def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
+    """Compiles one source. Costs what the compiler costs, and reading the vocabulary the first time."""
+    try:
+        vocabulary, pack_hash = _vocabulary(job.tokenizer_path, job.fingerprint)
+        compiler = Compiler(vocabulary, options=job.options, limits=job.limits)
+        compile_kind = {
+            "json_schema": compiler.compile_json_schema,
+            "regex": compiler.compile_regex,
+            "lark": compiler.compile_lark,
+        }[job.kind]
+        result = compile_kind(job.source)
+        artifact = result.to_bytes()
+    except LimitExceeded as error:
+        kind = Overrun if error.limit_name in RESOURCE_LIMITS else Refused
+        return kind([d.to_json() for d in error.diagnostics])
+    except CompileError as error:
+        return Refused([d.to_json() for d in error.diagnostics])
+    pack = None if pack_hash == job.known_pack else vocabulary.pack_bytes()
+    return Compiled(artifact, plain_report(result.report), pack_hash, pack)
+
+
+def read_tokenizer(path: str) -> ReadTokenizer | Refused:
+    """Reads a tokenizer file and builds its pack."""
+    try:
+        vocabulary = Vocabulary.from_file(path)
+        return ReadTokenizer(vocabulary.fingerprint, vocabulary.size, vocabulary.pack_bytes())
+    except CompileError as error:
+        return Refused([d.to_json() for d in error.diagnostics])
+
+
+def plain_report(report: Any) -> dict[str, Any]:
+    """A report as JSON values."""
+    if isinstance(report, Mapping):
+        return dict(report)
+    if hasattr(report, "to_json"):
+        plain: dict[str, Any] = report.to_json()
+        return plain
+    if is_dataclass(report) and not isinstance(report, type):
+        return asdict(report)
+    raise TypeError(f"a report of type {type(report).__name__}")
+
+
+def _vocabulary(path: str, fingerprint: str) -> tuple[Vocabulary, str]:
+    if fingerprint in _vocabularies:
+        _vocabularies.move_to_end(fingerprint)
+        return _vocabularies[fingerprint]
+    vocabulary = Vocabulary.from_file(path)
+    if vocabulary.fingerprint != fingerprint:
+        raise RuntimeError(f"{path} has fingerprint {vocabulary.fingerprint}, not {fingerprint}")
+    pack_hash = hashlib.sha256(vocabulary.pack_bytes()).hexdigest()
+    _vocabularies[fingerprint] = (vocabulary, pack_hash)
+    while len(_vocabularies) > KEPT_VOCABULARIES:
+        _vocabularies.popitem(last=False)
+    return _vocabularies[fingerprint]

@@ -1,0 +1,132 @@
+"""The server: wiring, start, graceful drain.
+
+On SIGTERM or SIGINT health turns to NOT_SERVING, new calls are refused, calls in flight get
+`drain_seconds`, then the compiling children are killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from maskwright.compiler import COMPILER_VERSION
+from maskwright.v1 import (
+    compiler_pb2,
+    compiler_pb2_grpc,
+    registry_pb2,
+    registry_pb2_grpc,
+    tokenizer_pb2,
+    tokenizer_pb2_grpc,
+)
+
+from .catalog import Catalog
+from .compiling import ChildPool, CompileFlow, compile_source, read_tokenizer
+from .compiling.flow import CompileTask
+from .config import ServerConfig
+from .content import ContentStore
+from .index import Index
+from .service.compiler import CompilerServicer
+from .service.registry import RegistryServicer
+from .service.status import StatusInterceptor
+from .service.tokenizer import ReadTask, TokenizerServicer
+from .store import LocalStore
+from .workspace import Workspace
+
+_log = logging.getLogger(__name__)
+SERVICES = (
+    compiler_pb2.DESCRIPTOR.services_by_name["CompilerService"].full_name,
+    registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name,
+    tokenizer_pb2.DESCRIPTOR.services_by_name["TokenizerService"].full_name,
+)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What the compiling children run; tests put faulty ones here."""
+
+    compile: CompileTask = compile_source
+    read: ReadTask = read_tokenizer
+    compiler_version: str = COMPILER_VERSION
+
+
+class Server:
+    """One server over a local data folder. Use within one event loop: `start`, then `wait`, then `stop`."""
+
+    def __init__(self, config: ServerConfig, tasks: Tasks | None = None) -> None:
+        tasks = tasks or Tasks()
+        self.config = config
+        self.catalog = open_catalog(config)
+        self.pool = ChildPool(config.pool)
+        workspace = Workspace(config.data / "workspace", self.catalog.content)
+        flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile)
+        self._grpc = grpc.aio.server(interceptors=[StatusInterceptor()], options=_channel_options(config))
+        self._health = health.aio.HealthServicer()
+        compiler = CompilerServicer(flow, config, tasks.compiler_version)
+        tokenizer = TokenizerServicer(
+            self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
+        )
+        additions: list[tuple[Callable[..., None], object]] = [
+            (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
+            (
+                registry_pb2_grpc.add_RegistryServiceServicer_to_server,
+                RegistryServicer(self.catalog, config.chunk_bytes),
+            ),
+            (tokenizer_pb2_grpc.add_TokenizerServiceServicer_to_server, tokenizer),
+            (health_pb2_grpc.add_HealthServicer_to_server, self._health),
+        ]
+        for add, servicer in additions:
+            add(servicer, self._grpc)
+        names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._grpc)
+
+    async def start(self) -> str:
+        """Binds and serves; returns host:port as bound. Raises OSError where the address is taken."""
+        host = self.config.address.rpartition(":")[0]
+        try:
+            port = self._grpc.add_insecure_port(self.config.address)
+        except RuntimeError as error:
+            raise OSError(str(error)) from error
+        await self._grpc.start()
+        for name in ("", *SERVICES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        return f"{host}:{port}"
+
+    async def stop(self) -> None:
+        """Drains and ends. Safe to call twice."""
+        await self._health.enter_graceful_shutdown()
+        await self._grpc.stop(self.config.drain_seconds)
+        self.pool.close()
+        self.catalog.index.close()
+
+
+def open_catalog(config: ServerConfig) -> Catalog:
+    """The catalog in a data folder: store under `store/`, index in `index.sqlite`."""
+    content = ContentStore(LocalStore(config.data / "store"))
+    return Catalog(content, Index(config.data / "index.sqlite"))
+
+
+async def serve(config: ServerConfig, on_ready: Callable[[str], None]) -> None:
+    """Serves until SIGTERM or SIGINT, then drains. `on_ready` gets the address."""
+    server, stopping = Server(config), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    on_ready(await server.start())
+    await stopping.wait()
+    _log.info("draining for at most %g s", config.drain_seconds)
+    await server.stop()
+
+
+def _channel_options(config: ServerConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.so_reuseport", 0),
+    ]

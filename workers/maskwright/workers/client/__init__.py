@@ -1,0 +1,33 @@
+"""The registry's client: compile remotely, fetch, verify, keep on disk, load.
+
+    client = RegistryClient("127.0.0.1:7411")
+    tokenizer = client.register_tokenizer("tokenizer.json")
+    compiled = client.compile(schema, tokenizer.fingerprint)
+    artifact = client.load_artifact(compiled.artifact.hash)
+
+Needs grpcio and protobuf besides the worker's numpy. What's on disk is used without a call, so a worker
+starts also when the registry is down.
+"""
+
+from maskwright.workers.client.cache import DiskCache
+from maskwright.workers.client.errors import (
+    CallFailed,
+    ClientError,
+    CorruptDownload,
+    ServiceUnavailable,
+    SourceRefused,
+)
+from maskwright.workers.client.registry import BlobDigest, CompiledSource, RegisteredTokenizer, RegistryClient
+
+__all__ = [
+    "BlobDigest",
+    "CallFailed",
+    "ClientError",
+    "CompiledSource",
+    "CorruptDownload",
+    "DiskCache",
+    "RegisteredTokenizer",
+    "RegistryClient",
+    "ServiceUnavailable",
+    "SourceRefused",
+]

@@ -1,0 +1,80 @@
+"""Fetched blobs on disk, shared by the processes of a host.
+
+    <root>/packs/<hash>.mwpack      where `Artifact.load` looks too
+    <root>/artifacts/<hash>.mwa
+    <root>/blobs/<hash>             anything else
+
+A file appears whole, by rename. Its digest is checked at every use; a damaged file is removed and counts as
+missing. When the sizes add up to more than `max_bytes`, the files used least recently go; a pack that a
+process has mapped stays valid for it. Two processes may fetch the same blob at once; either's file serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+FOLDERS = {"pack": ("packs", ".mwpack"), "artifact": ("artifacts", ".mwa"), "blob": ("blobs", "")}
+DEFAULT_MAX_BYTES = 4 << 30
+
+
+class DiskCache:
+    """A folder of verified blobs. `root` is created on the first write."""
+
+    def __init__(self, root: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.root, self.max_bytes = Path(root), max_bytes
+
+    def path(self, kind: str, hash_: str) -> Path:
+        """Where a blob of `kind` ("pack", "artifact", "blob") lies or would lie."""
+        if len(hash_) != 64 or not set(hash_) <= set("0123456789abcdef"):
+            raise ValueError(f"not a SHA-256: {hash_!r}")
+        folder, suffix = FOLDERS[kind]
+        return self.root / folder / f"{hash_}{suffix}"
+
+    def find(self, kind: str, hash_: str) -> Path | None:
+        """The path of a blob whose digest was found right, else None. Cost: one SHA-256 over it."""
+        path = self.path(kind, hash_)
+        try:
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == hash_:
+                    os.utime(path)
+                    return path
+        except OSError:
+            return None
+        path.unlink(missing_ok=True)
+        return None
+
+    def put(self, kind: str, hash_: str, data: bytes) -> Path:
+        """Keeps bytes that have this hash; visible when whole. Raises OSError."""
+        path = self.path(kind, hash_)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = path.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with staged.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            staged.replace(path)
+        finally:
+            staged.unlink(missing_ok=True)
+        self._evict(path)
+        return path
+
+    def _evict(self, kept: Path) -> None:
+        files = []
+        for folder, _ in FOLDERS.values():
+            for path in (self.root / folder).glob("*"):
+                try:
+                    info = path.stat()
+                except FileNotFoundError:
+                    continue
+                files.append((info.st_mtime, info.st_size, path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self.max_bytes:
+                return
+            if path != kept:
+                path.unlink(missing_ok=True)
+                total -= size

@@ -1,0 +1,313 @@
+"""A blocking client of one registry. May be shared between threads.
+
+Calls that failed because the service was unavailable are tried again, with growing pauses; a download goes
+on from where it broke. Everything fetched is checked against its digest before it's used or kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+
+from maskwright.v1 import (
+    compiler_pb2,
+    compiler_pb2_grpc,
+    registry_pb2,
+    registry_pb2_grpc,
+    tokenizer_pb2,
+    tokenizer_pb2_grpc,
+    types_pb2,
+)
+from maskwright.workers.client.cache import DiskCache
+from maskwright.workers.client.errors import (
+    CorruptDownload,
+    ServiceUnavailable,
+    call_failed,
+    plain_numbers,
+)
+
+if TYPE_CHECKING:
+    from maskwright.workers import Artifact, VocabularyPack
+
+_Result = TypeVar("_Result")
+READABLE_MAJORS = (1,)
+UPLOAD_CHUNK = 1 << 20
+MAX_MESSAGE = 64 << 20
+_KINDS = {
+    "json_schema": types_pb2.SOURCE_KIND_JSON_SCHEMA,
+    "regex": types_pb2.SOURCE_KIND_REGEX,
+    "lark": types_pb2.SOURCE_KIND_LARK,
+}
+_CHOICES = ("property_order", "residual", "regex_dialect", "formats")
+
+
+@dataclass(frozen=True)
+class BlobDigest:
+    """SHA-256 in hexadecimal, and bytes."""
+
+    hash: str
+    size: int
+
+
+@dataclass(frozen=True)
+class RegisteredTokenizer:
+    """`created`: it wasn't known before. `vocab_size`: the highest token id + 1."""
+
+    fingerprint: str
+    name: str
+    vocab_size: int
+    pack: BlobDigest
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class CompiledSource:
+    """An artifact that the registry holds. `cached`: no compilation ran for this call."""
+
+    key: str
+    artifact: BlobDigest
+    pack: BlobDigest
+    fingerprint: str
+    compiler_version: str
+    report: dict[str, Any]
+    cached: bool = True
+
+
+class RegistryClient:
+    """Calls the registry at `address` (host:port); close it, or use it in `with`.
+
+    cache: a folder's cache; default that of the worker runtime (`$MASKWRIGHT_CACHE`, else
+    `~/.cache/maskwright`). timeout: seconds for one call. attempts: tries of a call that may be tried
+    again.
+    """
+
+    def __init__(
+        self, address: str, *, cache: DiskCache | None = None, timeout: float = 120.0, attempts: int = 4
+    ) -> None:
+        from maskwright.workers.artifact import cache_directory
+
+        self.cache = cache or DiskCache(cache_directory())
+        self._timeout, self._attempts = timeout, attempts
+        self._channel = grpc.insecure_channel(
+            address, options=[("grpc.max_receive_message_length", MAX_MESSAGE)]
+        )
+        # The generated stubs are untyped.
+        self._compiler: Any = compiler_pb2_grpc.CompilerServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._registry: Any = registry_pb2_grpc.RegistryServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._tokenizer: Any = tokenizer_pb2_grpc.TokenizerServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._packs: dict[str, VocabularyPack] = {}
+        self._packs_lock = threading.Lock()
+
+    def __enter__(self) -> RegistryClient:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def register_tokenizer(self, tokenizer: str | Path | bytes, name: str = "") -> RegisteredTokenizer:
+        """Sends a tokenizer file: a path, or bytes with the file's `name`. Idempotent.
+
+        Raises SourceRefused for a file that can't be used, CallFailed, ServiceUnavailable, OSError.
+        """
+        if isinstance(tokenizer, bytes):
+            data, name = tokenizer, name or "tokenizer.json"
+        else:
+            data, name = Path(tokenizer).read_bytes(), name or Path(tokenizer).name
+        reply = self._call(lambda: self._tokenizer.Register(_upload(data, name), timeout=self._timeout))
+        return _tokenizer(reply.tokenizer, reply.created)
+
+    def tokenizers(self) -> list[RegisteredTokenizer]:
+        """All tokenizers, by fingerprint."""
+        found: list[RegisteredTokenizer] = []
+        token = ""
+        while True:
+            reply = self._list(token)
+            found += [_tokenizer(t) for t in reply.tokenizers]
+            token = reply.next_page_token
+            if not token:
+                return found
+
+    def _list(self, token: str) -> tokenizer_pb2.ListResponse:
+        request = tokenizer_pb2.ListRequest(page_token=token)
+        return self._call(lambda: self._tokenizer.List(request, timeout=self._timeout))
+
+    def compile(
+        self,
+        source: str | Mapping[str, Any] | bool,
+        fingerprint: str,
+        *,
+        kind: str = "json_schema",
+        options: Mapping[str, Any] | None = None,
+        limits_profile: str = "",
+        validate_only: bool = False,
+        request_id: str = "",
+    ) -> CompiledSource:
+        """Compiles a source for a registered tokenizer, or finds what it compiled to before.
+
+        source: the text, or a JSON Schema as a value. kind: "json_schema", "regex", "lark". options: names
+        and values of the compiler's `CompileOptions`. Raises SourceRefused, CallFailed, ServiceUnavailable,
+        ValueError.
+        """
+        request = compiler_pb2.CompileRequest(
+            source=source if isinstance(source, str) else json.dumps(source, ensure_ascii=False),
+            kind=_KINDS[kind],
+            options=options_message(options or {}),
+            tokenizer_fingerprint=fingerprint,
+            limits_profile=limits_profile,
+            validate_only=validate_only,
+            request_id=request_id,
+        )
+        reply = self._call(lambda: self._compiler.Compile(request, timeout=self._timeout))
+        return _compiled(reply.info, reply.cached)
+
+    def resolve(self, *, key: str = "", hash: str = "") -> CompiledSource:
+        """What the registry knows of an artifact, by its key or its hash."""
+        by = {"artifact_key": key} if key else {"artifact_hash": hash}
+        request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
+        return _compiled(self._call(lambda: self._registry.Resolve(request, timeout=self._timeout)).info, True)
+
+    def capabilities(self) -> dict[str, Any]:
+        """The server's versions, kinds, limits and sizes."""
+        request = compiler_pb2.GetCapabilitiesRequest()
+        reply = self._call(lambda: self._compiler.GetCapabilities(request, timeout=self._timeout))
+        fields: dict[str, Any] = MessageToDict(reply, preserving_proto_field_name=True)
+        return fields
+
+    def fetch(self, digest: str | BlobDigest, kind: str = "blob") -> bytes:
+        """A blob's verified bytes, from disk or the registry. kind: "artifact", "pack" or "blob".
+
+        Raises CorruptDownload, CallFailed, ServiceUnavailable.
+        """
+        return self.fetch_path(digest, kind).read_bytes()
+
+    def fetch_path(self, digest: str | BlobDigest, kind: str = "blob") -> Path:
+        """Like `fetch`, the file on disk."""
+        wanted = digest if isinstance(digest, BlobDigest) else BlobDigest(digest, 0)
+        found = self.cache.find(kind, wanted.hash)
+        return found or self.cache.put(kind, wanted.hash, self._download(wanted))
+
+    def load_artifact(self, digest: str | BlobDigest) -> Artifact:
+        """The artifact with its pack, each fetched at most once per host.
+
+        Raises what `fetch` raises, and `maskwright.workers.ArtifactError`.
+        """
+        from maskwright.workers import Artifact
+        from maskwright.workers.container import read_container
+
+        data = self.fetch(digest, "artifact")
+        return Artifact.from_bytes(data, self.load_pack(str(read_container(data).header.get("pack"))))
+
+    def load_pack(self, digest: str | BlobDigest) -> VocabularyPack:
+        """The vocabulary pack, mapped once per client."""
+        from maskwright.workers import VocabularyPack
+
+        hash_ = digest.hash if isinstance(digest, BlobDigest) else digest
+        with self._packs_lock:
+            if hash_ not in self._packs:
+                self._packs[hash_] = VocabularyPack.load(self.fetch_path(digest, "pack"))
+            return self._packs[hash_]
+
+    def all_diagnostics(self, hash_: str) -> list[dict[str, Any]]:
+        """The whole list that a `SourceRefused` had to cut short: its `all_diagnostics`."""
+        listed: list[dict[str, Any]] = json.loads(self.fetch(hash_))
+        return listed
+
+    def _download(self, wanted: BlobDigest) -> bytes:
+        received = bytearray()
+        digest = types_pb2.Digest(hash=wanted.hash, size_bytes=wanted.size)
+
+        def go_on() -> None:
+            request = registry_pb2.FetchRequest(digest=digest, offset=len(received))
+            for chunk in self._registry.Fetch(request, timeout=self._timeout):
+                if chunk.offset != len(received):
+                    raise CorruptDownload(f"bytes from {len(received)}", f"bytes from {chunk.offset}")
+                received.extend(chunk.data)
+
+        self._call(go_on)
+        found = hashlib.sha256(received).hexdigest()
+        if found != wanted.hash or wanted.size not in (0, len(received)):
+            raise CorruptDownload(f"{wanted.hash}/{wanted.size}", f"{found}/{len(received)}")
+        return bytes(received)
+
+    def _call(self, call: Callable[[], _Result]) -> _Result:
+        """Every call here may be tried again: it changes nothing, or is the same when done twice."""
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return call()
+            except grpc.RpcError as error:
+                failed = call_failed(error)
+                if attempt == self._attempts or not isinstance(failed, ServiceUnavailable):
+                    raise failed from error
+                if failed.code == "DEADLINE_EXCEEDED":
+                    raise failed from error
+            time.sleep(0.1 * 2**attempt)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def options_message(options: Mapping[str, Any]) -> types_pb2.CompileOptions:
+    """CompileOptions by name as a message. Raises ValueError for an unknown name or value."""
+    message = types_pb2.CompileOptions()
+    for name, value in options.items():
+        if name == "whitespace":
+            if isinstance(value, int):
+                message.whitespace = types_pb2.CompileOptions.WHITESPACE_INDENT
+                message.indent = value
+            else:
+                message.whitespace = _choice(name, value)
+        elif name in _CHOICES:
+            setattr(message, name, _choice(name, value))
+        elif name in ("max_whitespace", "max_nesting"):
+            if value is not None:
+                setattr(message, name, value)
+        else:
+            raise ValueError(f"no such option: {name}")
+    return message
+
+
+def _choice(name: str, value: Any) -> Any:
+    enum = types_pb2.CompileOptions.DESCRIPTOR.fields_by_name[name].enum_type
+    found = enum.values_by_name.get(f"{name}_{value}".upper())
+    if found is None:
+        raise ValueError(f"{name} can't be {value!r}")
+    return found.number
+
+
+def _upload(data: bytes, name: str) -> Iterator[tokenizer_pb2.RegisterRequest]:
+    digest = types_pb2.Digest(hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
+    yield tokenizer_pb2.RegisterRequest(header=tokenizer_pb2.RegisterRequest.Header(digest=digest, name=name))
+    for start in range(0, len(data), UPLOAD_CHUNK):
+        yield tokenizer_pb2.RegisterRequest(data=data[start : start + UPLOAD_CHUNK])
+
+
+def _digest(message: types_pb2.Digest) -> BlobDigest:
+    return BlobDigest(message.hash, message.size_bytes)
+
+
+def _tokenizer(message: types_pb2.Tokenizer, created: bool = False) -> RegisteredTokenizer:
+    return RegisteredTokenizer(
+        message.fingerprint, message.name, message.vocab_size, _digest(message.pack), created
+    )
+
+
+def _compiled(message: types_pb2.ArtifactInfo, cached: bool) -> CompiledSource:
+    return CompiledSource(
+        key=message.artifact_key,
+        artifact=_digest(message.artifact),
+        pack=_digest(message.pack),
+        fingerprint=message.tokenizer_fingerprint,
+        compiler_version=message.compiler_version,
+        report=plain_numbers(MessageToDict(message.report)),
+        cached=cached,
+    )
