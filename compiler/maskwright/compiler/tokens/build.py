@@ -22,10 +22,12 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
+from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
 from maskwright.compiler.tokens.contexts import Context, find_contexts
+from maskwright.compiler.tokens.kernels import flip_bits, set_bits
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
-from maskwright.compiler.tokens.residuals import Residuals, close_residuals
+from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
 from maskwright.compiler.tokens.rows import RowStore, Words
 from maskwright.compiler.tokens.tables import UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
 from maskwright.compiler.tokens.walk import Walked, Walker
@@ -58,7 +60,7 @@ def build_tokens(
     clock = _Clock(seconds, limits, deadline)
     automaton = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
     walker = Walker(prepared.machine(automaton), prepared.tokens, follow_bytes(a))
-    walked = clock.run("walk", lambda: {c: walker.walk(c) for c in clock.watch(a.own_controls(), "walk")})
+    walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
     residuals = clock.run("close", lambda: close_residuals(a, walked, walker, prepared.residuals))
     contexts = clock.run(
         "contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline)
@@ -105,6 +107,18 @@ class _Clock:
             yield item
 
 
+def _walk_all(a: ByteAutomaton, walker: Walker, clock: _Clock) -> dict[int, Walked | Beside]:
+    entries: dict[int, list[int]] = {}
+    for c in a.base.entries.values() if a.base else ():
+        entries.setdefault(a.frame_of(c), []).append(c)
+    beside = BesideWalker(walker)
+    out: dict[int, Walked | Beside] = {}
+    for c in clock.watch(a.own_controls(), "walk"):
+        base = find_base(a, c, entries)
+        out[c] = beside.walk(c, base) if base else walker.walk(c)
+    return out
+
+
 class _Rows:
     """The row entry (2 * row + may_end) of each reached (context, control)."""
 
@@ -112,13 +126,14 @@ class _Rows:
         self,
         a: ByteAutomaton,
         prepared: PreparedVocabulary,
-        walked: dict[int, Walked],
+        walked: dict[int, Walked | Beside],
         residuals: Residuals,
         contexts: list[Context],
         store: RowStore,
     ) -> None:
         self.a, self.prepared, self.walked, self.residuals = a, prepared, walked, residuals
         self.contexts, self.store = contexts, store
+        self.sources: dict[int, _Local | _Differing] = {}
 
     def run(self, clock: _Clock) -> dict[tuple[int, int], int]:
         where: dict[int, list[int]] = {}
@@ -127,49 +142,82 @@ class _Rows:
                 where.setdefault(c, []).append(q)
         entries: dict[tuple[int, int], int] = {}
         for c in clock.watch(sorted(where), "rows"):
-            self.control(c, where[c], entries)
+            verdict, codes = self.a.verdict_of(c), self.residuals.codes[self.a.frame_of(c)]
+            end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
+            for q in where[c]:
+                may_end = int(self.contexts[q].vector[end]) if end >= 0 else 0
+                entries[q, c] = 2 * self.source(c).row(q)[0] + may_end
+            if c >= self.a.first_control:
+                del self.sources[c]  # only the pack's controls are bases for later ones
         return entries
 
-    def control(self, c: int, contexts: list[int], entries: dict[tuple[int, int], int]) -> None:
-        codes = self.residuals.codes[self.a.frame_of(c)]
-        own = c >= self.a.first_control
-        walked = self.walked[c] if own else self.prepared.walked(c)
-        at = np.searchsorted(codes, walked.left_code)
-        verdict = self.a.verdict_of(c)
-        end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
-        near: list[tuple[int, Words]] = []
-        known: dict[bytes, int] = {}
-        local: Words | None = None
-        for q in contexts:
-            vector = self.contexts[q].vector
-            bits = vector[at]
-            key = bits.tobytes()
-            row = known.get(key)
-            if row is None:
-                if local is None:
-                    local = self.local(c, walked, near)
-                row = known[key] = self.row(c, local, walked.left_token[bits.view(np.bool_)], near)
-            entries[q, c] = 2 * row + (int(vector[end]) if end >= 0 else 0)
+    def source(self, c: int) -> _Local | _Differing:
+        found = self.sources.get(c)
+        if found is None:
+            walked = self.walked[c] if c >= self.a.first_control else self.prepared.walked(c)
+            kind = _Differing if isinstance(walked, Beside) else _Local
+            found = self.sources[c] = kind(self, c, walked)  # type: ignore[arg-type]
+        return found
 
-    def local(self, c: int, walked: Walked, near: list[tuple[int, Words]]) -> Words:
-        if c >= self.a.first_control:
-            return self.store.dense(walked.local)
-        number = int(self.prepared.tables.control_row[c])
-        words = self.prepared.row(number)
-        near.append((number, words))
-        return words
 
-    def row(self, c: int, local: Words, more: npt.NDArray[np.int32], near: list[tuple[int, Words]]) -> int:
-        if not len(more) and c < self.a.first_control:
-            return int(self.prepared.tables.control_row[c])
-        words = local
-        if len(more):
-            words = local.copy()
-            words |= self.store.dense(more)
-        number = self.store.add(words, near)
-        if len(near) < SUGGESTED:
-            near.append((number, words))
-        return number
+class _Local:
+    """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
+
+    def __init__(self, rows: _Rows, c: int, walked: Walked) -> None:
+        self.rows, self.walked = rows, walked
+        self.at = places(rows.residuals.codes[rows.a.frame_of(c)], walked.left_code)
+        self.known: dict[bytes, tuple[int, Words]] = {}
+        self.near: list[tuple[int, Words]] = []
+        self.own = c >= rows.a.first_control
+        if self.own:
+            self.local = rows.store.dense(walked.local)
+        else:
+            number = int(rows.prepared.tables.control_row[c])
+            self.local = rows.prepared.row(number)
+            self.near.append((number, self.local))
+
+    def row(self, q: int) -> tuple[int, Words]:
+        bits = self.rows.contexts[q].vector[self.at]
+        key = bits.tobytes()
+        found = self.known.get(key)
+        if found is None:
+            more = self.walked.left_token[bits.view(np.bool_)]
+            found = self.known[key] = self.make(more)
+        return found
+
+    def make(self, more: npt.NDArray[np.int32]) -> tuple[int, Words]:
+        if not len(more) and not self.own:
+            return self.near[0]
+        words = self.local.copy()
+        set_bits(words, more)
+        made = self.rows.store.add(words, self.near), words
+        if len(self.near) < SUGGESTED:
+            self.near.append(made)
+        return made
+
+
+class _Differing:
+    """Rows of a control that was walked beside a base: the base's row in the pushed context, with some bits flipped."""
+
+    def __init__(self, rows: _Rows, c: int, walked: Beside) -> None:
+        self.rows, self.walked = rows, walked
+        a, codes = rows.a, rows.residuals.codes
+        self.at = places(codes[a.frame_of(c)], walked.code)
+        self.base_at = places(codes[a.frame_of(walked.base.control)], walked.base_code)
+        self.known: dict[tuple[int, bytes], tuple[int, Words]] = {}
+
+    def row(self, q: int) -> tuple[int, Words]:
+        contexts, base = self.rows.contexts, self.walked.base
+        pushed = contexts[q].pushes[base.symbol]
+        differs = contexts[q].vector[self.at] != contexts[pushed].vector[self.base_at]
+        number, words = self.rows.source(base.control).row(pushed)
+        key = (number, differs.tobytes())
+        found = self.known.get(key)
+        if found is None:
+            mine = words.copy()
+            flip_bits(mine, self.walked.token[differs])
+            found = self.known[key] = self.rows.store.add(mine, [(number, words)]), mine
+        return found
 
 
 def _context_tables(

@@ -63,8 +63,8 @@ def fill_trie(order: Array, text: Array, start: Array, longest: int) -> tuple[Ar
 @njit(cache=True, inline="always")
 def find_move(m: Machine, control: int, byte: int) -> int:
     if control < m.first_control:
-        return m.base_moves[control, byte]
-    return m.own_moves[control - m.first_control, byte]
+        return m.base_moves[control, byte]  # type: ignore[no-any-return]
+    return m.own_moves[control - m.first_control, byte]  # type: ignore[no-any-return]
 
 
 @njit(cache=True)
@@ -196,6 +196,13 @@ def set_bits(words: Array, tokens: Array) -> None:
     """Sets bit t of the row of 32-bit words for each token t."""
     for t in tokens:
         words[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
+
+
+@njit(cache=True)
+def flip_bits(words: Array, tokens: Array) -> None:
+    """Flips bit t of the row of 32-bit words for each token t."""
+    for t in tokens:
+        words[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
-from maskwright.compiler.tokens.tables import NONE, AutomatonTables, starts
+from maskwright.compiler.tokens.tables import NONE, AutomatonTables, lengths, starts
 
 I32 = npt.NDArray[np.int32]
 
@@ -75,7 +75,7 @@ def dense_moves(t: AutomatonTables) -> I32:
     """[own controls, 256] moves."""
     n = len(t.verdict)
     out = np.full((n, 256), NONE, dtype=np.int32)
-    owner = np.repeat(np.arange(n), np.diff(t.edge_start.astype(np.int64)))
+    owner = np.repeat(np.arange(n), lengths(t.edge_start))
     for control, low, high, move in zip(owner.tolist(), t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True):
         out[control, low : high + 1] = move
     return out
@@ -85,14 +85,14 @@ def build_machine(own: AutomatonTables, base: AutomatonTables | None, base_moves
     """The kernels' machine for `own` on top of `base`."""
 
     def joined(name: str) -> I32:
-        mine = getattr(own, name).astype(np.int32)
+        mine: I32 = getattr(own, name).astype(np.int32)
         return np.concatenate([getattr(base, name).astype(np.int32), mine]) if base else mine
 
     def joinedstarts(name: str) -> I32:
-        mine = getattr(own, name).astype(np.int32)
+        mine: I32 = getattr(own, name).astype(np.int32)
         if base is None:
             return mine
-        theirs = getattr(base, name).astype(np.int32)
+        theirs: I32 = getattr(base, name).astype(np.int32)
         return np.concatenate([theirs, mine[1:] + theirs[-1]])
 
     return Machine(
@@ -127,8 +127,8 @@ def unflatten(t: AutomatonTables, names: list[tuple[str, str]], entries: dict[st
     starts = t.edge_start.tolist()
     out.edges = [tuple(edges[i:j]) for i, j in zip(starts, starts[1:], strict=False)]
     out.verdict = t.verdict.tolist()
-    out.frame = np.repeat(np.arange(len(t.frame_verdicts)), np.diff(t.frame_controls.astype(np.int64))).tolist()
-    callers = np.repeat(np.arange(len(t.frame_verdicts)), np.diff(t.frame_symbols.astype(np.int64))).tolist()
+    out.frame = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_controls)).tolist()
+    callers = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_symbols)).tolist()
     returns, starts = t.return_move.tolist(), t.return_start.tolist()
     for s, callee in enumerate(t.symbol_callee.tolist()):
         back = tuple(None if m == NONE else move(m) for m in returns[starts[s] : starts[s + 1]])

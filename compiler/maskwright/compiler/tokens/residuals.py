@@ -13,13 +13,14 @@ itself and computed once per vocabulary.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.tokens.beside import Beside
 from maskwright.compiler.tokens.kernels import FALSE, TRUE
 from maskwright.compiler.tokens.walk import Walked, Walker
 
@@ -36,12 +37,12 @@ class Residuals:
 
 
 def close_residuals(
-    a: ByteAutomaton, walked: dict[int, Walked], walker: Walker, base: Residuals | None = None
+    a: ByteAutomaton, walked: Mapping[int, Walked | Beside], walker: Walker, base: Residuals | None = None
 ) -> Residuals:
     """R and the gathers of the own frames and symbols of `a`, on top of the base's."""
     c = _Closure(a, walker, base or Residuals())
     for control, w in walked.items():
-        c.add(a.frame_of(control), np.unique(w.left_code).tolist())
+        c.add(a.frame_of(control), np.unique(w.residual_codes).tolist())
     for f in range(a.first_frame, a.n_frames):
         c.add(f, [v * walker.tokens.n_suffixes for v in range(a.frame_info(f).verdicts)])
     c.run()
@@ -93,8 +94,15 @@ class _Closure:
             value = np.full(len(callee), FALSE, dtype=np.int64)
             for codes, worth in self.values[s]:
                 value[np.searchsorted(callee, codes)] = worth
-            index = np.searchsorted(caller, value)
-            index[value == FALSE] = len(caller)
-            index[value == TRUE] = len(caller) + 1
-            out.gather[s] = index.astype(np.int32)
+            out.gather[s] = places(caller, value)
         return out
+
+
+def places(codes: I64, wanted: I64) -> I32:
+    """Where each wanted code stands in a vector over `codes` that ends with false, true; an unknown code is false."""
+    at = np.searchsorted(codes, wanted)
+    known = at < len(codes)
+    known[known] = codes[at[known]] == wanted[known]
+    at[~known] = len(codes)
+    at[wanted == TRUE] = len(codes) + 1
+    return at.astype(np.int32)

@@ -112,3 +112,9 @@ def starts(lengths: Iterable[int]) -> U32:
     """[n + 1] offsets of n parts with these lengths."""
     out = np.zeros(1, dtype=np.int64)
     return np.concatenate([out, np.cumsum(np.fromiter(lengths, dtype=np.int64))]).astype(np.uint32)
+
+
+def lengths(offsets: U32) -> npt.NDArray[np.int64]:
+    """[n] lengths of the parts between n + 1 offsets: the inverse of `starts`."""
+    wide = offsets.astype(np.int64)
+    return wide[1:] - wide[:-1]

@@ -28,6 +28,10 @@ class Walked:
     left_token: I32
     left_code: I64
 
+    @property
+    def residual_codes(self) -> I64:
+        return self.left_code
+
 
 class Walker:
     """Walks controls of one machine. Holds the kernels' scratch arrays, so it belongs to one thread."""
@@ -46,8 +50,10 @@ class Walker:
         """About a millisecond for a control that takes most of 128k tokens, microseconds for a narrow one."""
         t = self.tokens
         n_local, n_left = kernels.walk(
-            self.machine, t.trie, control, self.follow, *self.states, *self.arena, self.local, *self.left
-        )
+            self.machine, t.trie, control, self.follow,
+            self.states[0], self.states[1], self.states[2], self.arena[0], self.arena[1],
+            self.local, self.left[0], self.left[1], self.left[2],
+        )  # fmt: skip
         token, offset, verdict = (x[:n_left] for x in self.left)
         suffix = t.suffix_of[t.text_start[token] + offset].astype(np.int64)
         return Walked(self.local[:n_local].copy(), token.copy(), verdict.astype(np.int64) * t.n_suffixes + suffix)
@@ -57,6 +63,7 @@ class Walker:
         t = self.tokens
         out = np.zeros(len(codes), dtype=np.int64)
         kernels.run_suffixes(
-            self.machine, returns, codes, t.n_suffixes, t.text, t.suffix_of, t.suffix_place, t.suffix_end, *self.arena, out
-        )
+            self.machine, returns, codes, t.n_suffixes, t.text, t.suffix_of, t.suffix_place, t.suffix_end,
+            self.arena[0], self.arena[1], out,
+        )  # fmt: skip
         return out
