@@ -35,6 +35,7 @@ class Artifact:
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
         _check_pack(container, pack)
+        _check_origin(container)
         self._container, self.pack = container, pack
         self.header, self.digest = container.header, container.digest
         self.vocab_size = pack.vocab_size
@@ -98,6 +99,16 @@ def _check_pack(container: Container, pack: VocabularyPack) -> None:
         raise WrongVocabulary("vocabulary", fingerprint, pack.fingerprint)
     if digest != pack.digest:
         raise WrongVocabulary("pack", digest, pack.digest)
+
+
+def _check_origin(container: Container) -> None:
+    """What the header tells about the source is for people and caches: only its form is checked."""
+    source = container.header.get("source")
+    if not isinstance(source, dict) or not all(isinstance(source.get(k), str) for k in ("kind", "digest")):
+        raise ArtifactError("header", None, "'source' has no kind and digest")
+    if not isinstance(container.header.get("options"), dict):
+        raise ArtifactError("header", None, "'options' isn't an object")
+    header_text(container, "compiler")
 
 
 def _read_start(container: Container, automaton: Automaton, contexts: Contexts) -> int:

@@ -19,6 +19,7 @@ import hashlib
 import json
 import re
 import struct
+import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from maskwright.workers.errors import ArtifactError
 
 MAGIC = b"\x89MWA\r\n\x1a\n"
@@ -90,10 +92,12 @@ class Container:
         data = self.buffer[section.offset : section.offset + section.stored]
         if section.codec == "zlib":
             data = memoryview(_inflate(section, data))
-        array = np.frombuffer(data, dtype=np.dtype(DTYPES[section.dtype]).newbyteorder("<"))
-        native = array.astype(array.dtype.newbyteorder("="), copy=False)
-        native.flags.writeable = False
-        return native
+        # A dtype in native order, not "<": memoryviews index only native formats.
+        array = np.frombuffer(data, dtype=DTYPES[section.dtype])
+        if sys.byteorder == "big":
+            array = array.byteswap()
+        array.flags.writeable = False
+        return array
 
     def json(self, name: str) -> Any:
         """A section of dtype u1 as JSON. Raises ArtifactError when it isn't."""

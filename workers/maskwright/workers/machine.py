@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from maskwright.workers.tables import Automaton
 
 DEAD = -1

@@ -15,20 +15,21 @@ import mmap
 import os
 import threading
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from maskwright.workers.container import Array, Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError
-from maskwright.workers.fingerprint import SPECIAL, TEXT
+from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED, table_fingerprint
 from maskwright.workers.machine import Machine
 from maskwright.workers.rows import RowPool
 from maskwright.workers.tables import Automaton, empty_automaton, read_automaton, read_rows
 
 MAX_VOCABULARY = 1 << 22
+MAX_STOPS = 256
 
 _loaded: weakref.WeakValueDictionary[tuple[Any, ...], VocabularyPack] = weakref.WeakValueDictionary()
 _loading = threading.Lock()
@@ -52,6 +53,7 @@ class VocabularyPack:
         self.header, self.digest = container.header, container.digest
         self.fingerprint = read_identity(container, "pack")
         self._offsets, self._blob, self._flags = _read_tokens(container)
+        _check_fingerprint(container, self.fingerprint, self._offsets, self._blob, self._flags)
         self.vocab_size = len(self._flags)
         self.token_cache: list[bytes | None] = [None] * self.vocab_size
         self.stop_token_ids: tuple[int, ...] = _read_stop_ids(container, self.vocab_size)
@@ -162,9 +164,18 @@ def _read_tokens(container: Container) -> tuple[Array, memoryview, Array]:
         raise ArtifactError("token_offsets", where, "doesn't cover the token bytes")
     if (offsets[1:] < offsets[:-1]).any():
         raise ArtifactError("token_offsets", where, "isn't ascending")
-    if ((offsets[1:] == offsets[:-1]) & (flags == TEXT)).any():
-        raise ArtifactError("token_offsets", where, "a text token has no bytes")
+    empty = offsets[1:] == offsets[:-1]
+    if (empty & (flags == TEXT)).any() or (~empty & (flags == UNUSED)).any():
+        raise ArtifactError("token_offsets", where, "a text token has no bytes, or an unused id has some")
     return offsets, blob.data, flags
+
+
+def _check_fingerprint(
+    container: Container, stated: str, offsets: Array, blob: memoryview, flags: Array
+) -> None:
+    found = table_fingerprint(flags, offsets[1:] - offsets[:-1], blob)
+    if found != stated:
+        raise ArtifactError("header", None, f"the token table's fingerprint is {found}, not {stated[:64]}")
 
 
 def _text_words(flags: Array, words: int) -> npt.NDArray[np.uint32]:
@@ -175,10 +186,10 @@ def _text_words(flags: Array, words: int) -> npt.NDArray[np.uint32]:
 
 
 def _read_stop_ids(container: Container, vocab_size: int) -> tuple[int, ...]:
-    ids: Sequence[int] = container.array("stop_ids").tolist()
-    if len(ids) > 256 or any(not 0 <= i < vocab_size for i in ids):
+    ids = container.array("stop_ids")
+    if len(ids) > MAX_STOPS or any(not 0 <= i < vocab_size for i in ids.tolist()):
         raise ArtifactError("stop_ids", container.offset("stop_ids"), "too many, or outside the vocabulary")
-    return tuple(ids)
+    return tuple(ids.tolist())
 
 
 def _check_ids(container: Container, name: str, length: int | None, below: int) -> None:

@@ -9,6 +9,7 @@ the patches.
 from __future__ import annotations
 
 import numpy as np
+
 from maskwright.workers.tables import Rows
 
 _FEW = 8

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from maskwright.workers.container import Array, Container
 from maskwright.workers.errors import ArtifactError
 
