@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.options import Limits
 
 State = Hashable
@@ -217,7 +217,15 @@ class _Explorer:
 
     def external_verdicts(self, frame: External) -> int:
         assert self.base is not None, "an external frame needs a base"
-        return self.base.frame_info(self.base.frame_of(self.base.entries[frame.entry])).verdicts
+        return self.base.frame_info(self.base.frame_of(self.entry(frame))).verdicts
+
+    def entry(self, frame: External) -> int:
+        assert self.base is not None, "an external frame needs a base"
+        found = self.base.entries.get(frame.entry)
+        if found is None:
+            message = f"the vocabulary has no tokens for the bytes that {frame.entry!r} needs"
+            raise CompileError(Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"frame": frame.entry}))
+        return found
 
     # -- materialising -------------------------------------------------------------------------------------------
 
@@ -240,7 +248,7 @@ class _Explorer:
     def callee_of(self, frame: Frame) -> tuple[int, int]:
         if isinstance(frame, External):
             assert self.base is not None
-            return self.base.frame_of(self.base.entries[frame.entry]), self.external_verdicts(frame)
+            return self.base.frame_of(self.entry(frame)), self.external_verdicts(frame)
         build = self.builds[frame]
         if self.out.verdict[build.controls[build.start] - self.out.first_control] >= 0:
             raise ValueError(f"frame {frame.name} is called and its start state accepts")
@@ -249,7 +257,7 @@ class _Explorer:
     def start_edges(self, frame: Frame, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]) -> tuple[Edge, ...]:
         if isinstance(frame, External):
             assert self.base is not None
-            return self.base.edges_of(self.base.entries[frame.entry])
+            return self.base.edges_of(self.entry(frame))
         build = self.builds[frame]
         return self.edges(build.controls[build.start], done, chain)
 

@@ -24,7 +24,7 @@ Key = tuple[int, Bits]
 
 
 def specialise(a: ByteAutomaton, limits: Limits | None = None) -> ByteAutomaton:
-    """The automaton with each control live in its context; libraries keep the contexts that their entries allow."""
+    """The automaton with each control live in its context; libraries keep what their entries need, and lose dead entries."""
     return _Specialiser(a, limits or Limits()).run()
 
 
@@ -86,7 +86,9 @@ class _Specialiser:
             out.start = self.control(a.start, use)
             out.accepting_verdicts = a.accepting_verdicts
         for name, c in a.entries.items():
-            out.entries[name] = self.control(c, (1 << a.frame_info(a.frame_of(c)).verdicts) - 1)
+            use = (1 << a.frame_info(a.frame_of(c)).verdicts) - 1
+            if self.live(c, use):
+                out.entries[name] = self.control(c, use)
         while self.work:
             c, use = self.work.pop()
             i = self.controls[c, use] - out.first_control

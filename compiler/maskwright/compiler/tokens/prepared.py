@@ -34,6 +34,11 @@ class PreparedVocabulary:
     _rows: dict[int, Words] = field(default_factory=dict)
 
     @cached_property
+    def spellable(self) -> int:
+        """Bit b: some text token is exactly byte b."""
+        return spellable_bytes(self.tokens)
+
+    @cached_property
     def base_moves(self) -> npt.NDArray[np.int32]:
         return dense_moves(self.tables.automaton)
 
@@ -73,3 +78,10 @@ class PreparedVocabulary:
                 self._rows[n] = words
             found = self._rows[number]
         return found
+
+
+def spellable_bytes(tokens: TokenTrie) -> int:
+    """Bit b: some text token is exactly byte b."""
+    t = tokens.trie
+    has = (t.depth == 1) & (t.token_start[1:] > t.token_start[:-1])
+    return sum(1 << int(b) for b in t.byte[has])

@@ -12,7 +12,7 @@ Special and unused tokens aren't in the trie.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.tokens.kernels import fill_trie
+from maskwright.compiler.tokens.tables import starts
 
 I32 = npt.NDArray[np.int32]
 U8 = npt.NDArray[np.uint8]
@@ -55,26 +56,30 @@ class TokenTrie:
         return self.text[self.suffix_place[number] : self.suffix_end[number]].tobytes()
 
 
-def build_trie(tokens: Sequence[bytes | None]) -> TokenTrie:
-    """From the text tokens by id (None: not text). About a second for 128k tokens."""
+def build_trie(tokens: Sequence[bytes | None], special: Mapping[int, str] | None = None) -> TokenTrie:
+    """From the text tokens by id (None: not text). About a second for 128k tokens.
+
+    `special`: names of special tokens; they only keep their place in `text`, which is the pack's `token_blob`.
+    """
+    blob = [t or b"" for t in tokens]
+    for i, name in (special or {}).items():
+        blob[i] = name.encode("utf-8", "surrogatepass")
     order = np.array(sorted((i for i, t in enumerate(tokens) if t), key=lambda i: (tokens[i], i)), dtype=np.int32)
-    lengths = np.array([len(t) if t else 0 for t in tokens], dtype=np.int64)
-    start = np.zeros(len(tokens) + 1, dtype=np.int32)
-    start[1:] = np.cumsum(lengths)
-    text = np.frombuffer(b"".join(t or b"" for t in tokens), dtype=np.uint8)
-    longest = int(lengths.max(initial=0))
+    start = starts(map(len, blob)).astype(np.int32)
+    text = np.frombuffer(b"".join(blob), dtype=np.uint8)
+    longest = max((len(t) for t in tokens if t), default=0)
     byte, depth, end, token_start = fill_trie(order, text, start, longest)
-    suffix_of, place, stop = _number_suffixes(tokens, start)
+    suffix_of, place, stop = _number_suffixes(tokens, start, len(text))
     return TokenTrie(Trie(byte, depth, end, token_start, order), text, start, suffix_of, place, stop, longest)
 
 
-def _number_suffixes(tokens: Sequence[bytes | None], start: I32) -> tuple[I32, I32, I32]:
+def _number_suffixes(tokens: Sequence[bytes | None], start: I32, length: int) -> tuple[I32, I32, I32]:
     numbers: dict[bytes, int] = {b"": 0}
-    place, stop, out = [0], [0], []
-    for i, t in enumerate(tokens):
+    place, stop = [0], [0]
+    out = np.zeros(max(1, length), dtype=np.int32)
+    for t, at in zip(tokens, start.tolist(), strict=False):
         if not t:
             continue
-        at = int(start[i])
         for k in range(len(t)):
             rest = t[k:]
             n = numbers.get(rest)
@@ -82,5 +87,5 @@ def _number_suffixes(tokens: Sequence[bytes | None], start: I32) -> tuple[I32, I
                 n = numbers[rest] = len(place)
                 place.append(at + k)
                 stop.append(at + len(t))
-            out.append(n)
-    return np.array(out, dtype=np.int32), np.array(place, dtype=np.int32), np.array(stop, dtype=np.int32)
+            out[at + k] = n
+    return out, np.array(place, dtype=np.int32), np.array(stop, dtype=np.int32)
