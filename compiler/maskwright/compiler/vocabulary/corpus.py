@@ -154,9 +154,11 @@ Hôm nay trời đẹp, chúng tôi đi chợ mua rau, cá và hoa quả tươi.
 CODE = (
     "def {a}_{b}({a}, {b}=None):\n    if {b} is None:\n        return {a}\n    for i in range(len({a})):\n"
     "        {b} += {a}[i] * {n}\n    return {b}\n",
-    "class {A}{B}(object):\n    def __init__(self, {a}: str, {b}: int = {n}) -> None:\n        self.{a} = {a}\n"
+    "class {A}{B}(object):\n    def __init__(self, {a}: str, {b}: int = {n}) -> None:\n"
+    "        self.{a} = {a}\n"
     "        self._{b} = {b}\n\n    @property\n    def {c}(self):\n        return self.{a}.{c}()\n",
-    "function {a}{B}({a}, {b}) {{\n  const {c} = {a}.map((x) => x.{b} ?? {n});\n"
+    "function {a}{B}({a}, {b}) {{\n"
+    "  const {c} = {a}.map((x) => x.{b} ?? {n});\n"
     "  return {c}.filter(Boolean);\n}}\n",
     "import {{ {A}, {B} }} from './{c}';\n\n"
     "export async function get{A}(id: string): Promise<{B} | null> {{\n"

@@ -247,7 +247,7 @@ def _replace(step: Step, s: Spelling) -> None:
         raise invalid("not a String or a Regex", pointer=f"{step.pointer}/pattern")
     if "Regex" in pattern and _REGEX_SPECIAL & set(text):
         raise step.refuse(f"the regular expression {text!r:.40} isn't interpreted")
-    _replace_all(step, s, text, _unicode(step, "content"))
+    _replace_all(step, s, text, step.field("content", str))
 
 
 def _metaspace(step: Step, s: Spelling) -> None:
@@ -288,13 +288,6 @@ def _strip_token(text: str, content: str, start: int, stop: int) -> str:
     return text[low:high]
 
 
-def _unicode(step: Step, key: str) -> str:
-    text: str = step.field(key, str)
-    if any("\ud800" <= c <= "\udfff" for c in text):
-        raise invalid(f"{key} holds a lone surrogate", pointer=f"{step.pointer}/{key}")
-    return text
-
-
 # -- WordPiece -----------------------------------------------------------------------------------------------
 
 # applied by the library to each token by itself, in this order
@@ -305,7 +298,7 @@ _CLEANUP = (
 
 
 def _word_piece(step: Step, s: Spelling) -> None:
-    prefix, cleanup = _unicode(step, "prefix"), step.field("cleanup", bool)
+    prefix, cleanup = step.field("prefix", str), step.field("cleanup", bool)
     if s.stage is Stage.FUSED:
         if cleanup:
             raise step.refuse("cleanup of the whole text spans tokens")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.compiler.diagnostics import CompileError
-from maskwright.compiler.vocabulary.faults import MAX_FILE_BYTES, invalid, too_large
+from maskwright.compiler.vocabulary.faults import MAX_FILE_BYTES, escape, invalid, too_large
 from maskwright.compiler.vocabulary.huggingface import read_tokenizer_json
 from maskwright.compiler.vocabulary.table import TokenTable
 from maskwright.compiler.vocabulary.tekken import read_tekken
@@ -26,6 +26,8 @@ from maskwright.compiler.vocabulary.tiktoken import read_ranks
 
 GZIP_MAGIC = b"\x1f\x8b"
 RANK_LINE = re.compile(rb"[A-Za-z0-9+/]*={0,2}[ \t]+[0-9]+[ \t]*\r?(\n|$)")
+SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 CHUNK = 1 << 20
 
 
@@ -65,7 +67,7 @@ def parse_json(data: bytes) -> Any:
     except UnicodeDecodeError as e:
         raise invalid(f"not UTF-8 at byte {e.start}", offset=e.start) from None
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as e:
         raise invalid(
             f"not JSON: {e.msg} at line {e.lineno} column {e.colno}", line=e.lineno, column=e.colno
@@ -74,6 +76,26 @@ def parse_json(data: bytes) -> Any:
         raise invalid("not read: JSON nested too deeply") from None
     except ValueError as e:
         raise invalid(f"not JSON: {e}") from None
+    if SURROGATE_ESCAPE.search(text):
+        _check_unicode(value)
+    return value
+
+
+def _check_unicode(value: Any) -> None:
+    """Refuse lone surrogates, which JSON can write but which are no Unicode text."""
+    todo = [(value, "")]
+    while todo:
+        part, pointer = todo.pop()
+        if isinstance(part, str):
+            if LONE_SURROGATE.search(part):
+                raise invalid("a string holds a lone surrogate", pointer=pointer)
+        elif isinstance(part, list):
+            todo.extend((v, f"{pointer}/{i}") for i, v in enumerate(part))
+        elif isinstance(part, dict):
+            for key, v in part.items():
+                if LONE_SURROGATE.search(key):
+                    raise invalid("a key holds a lone surrogate", pointer=pointer)
+                todo.append((v, f"{pointer}/{escape(key)}"))
 
 
 def gunzip(data: bytes) -> bytes:
@@ -81,6 +103,8 @@ def gunzip(data: bytes) -> bytes:
     out: list[bytes] = []
     total = 0
     while data:
+        if data[:2] != GZIP_MAGIC:
+            raise invalid("damaged gzip data: a member doesn't begin like one")
         member = zlib.decompressobj(wbits=31)
         while not member.eof:
             try:

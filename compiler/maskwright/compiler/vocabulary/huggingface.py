@@ -2,9 +2,9 @@
 
 Ids of added tokens are those that the `tokenizers` library gives when it loads the file, not those written in
 it: an added token whose content the model knows has the model's id, any other gets the next free id, in file
-order. An added token hides the model's token of the same id. An added token is special when its flag says so,
-or when another added token of the same content does. All others are text and go through the decoder like the
-model's tokens.
+order, counted from the number of the model's tokens. An added token hides the model's token of the same id.
+An added token is special when its flag says so, or when another added token of the same content does. All
+others are text and go through the decoder like the model's tokens.
 
 Only what decoding needs is read: not merges, scores, normaliser or pre-tokeniser.
 """
@@ -32,7 +32,6 @@ def read_tokenizer_json(value: dict[str, Any]) -> TokenTable:
     for text, i in ids:
         texts[i] = text
     special = _add_tokens(value.get("added_tokens"), texts, dict(ids), len(ids))
-    _check_unicode(texts, special)
     for i in special:
         texts[i] = None
     spelled = spell(texts, value.get("decoder"))
@@ -100,20 +99,21 @@ def _add_tokens(
     entries: Any, texts: list[str | None], model_ids: dict[str, int], model_size: int
 ) -> dict[int, str]:
     """Put the added tokens into `texts`, growing it; returns the special ones."""
-    added: dict[str, int] = {}
+    ids = dict(model_ids)
     special_texts: set[str] = set()
-    highest = -1
+    free = model_size
     for place, entry in enumerate(_added_entries(entries)):
         text: str = entry["content"]
         if not text:
             continue
         if entry["special"]:
             special_texts.add(text)
-        i = added.get(text, model_ids.get(text, max(highest + 1, model_size)))
+        if text not in ids:
+            ids[text] = free
+            free += 1
+        i = ids[text]
         if i >= MAX_TOKENS:
             raise too_large("vocabulary_tokens", MAX_TOKENS, i + 1, pointer=f"/added_tokens/{place}")
-        added[text] = i
-        highest = max(highest, i)
         texts.extend(None for _ in range(i + 1 - len(texts)))
         texts[i] = text
     # judged last, by what each id holds in the end: a flag counts for every id with that content
@@ -131,14 +131,3 @@ def _added_entries(entries: Any) -> list[dict[str, Any]]:
         if not isinstance(entry.get("special"), bool):
             raise invalid("special isn't true or false", pointer=f"/added_tokens/{place}/special")
     return entries
-
-
-def _check_unicode(texts: list[str | None], special: dict[int, str]) -> None:
-    """Lone surrogates, which JSON can write, are no Unicode text: no decoder could print them."""
-    try:
-        "".join(t for t in texts if t is not None).encode("utf-8")
-    except UnicodeEncodeError:
-        for i, text in enumerate(texts):
-            if text is not None and any("\ud800" <= c <= "\udfff" for c in text):
-                raise invalid(f"token {i} holds a lone surrogate", id=i) from None
-        raise
