@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from maskwright.v1 import types_pb2 as maskwright_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmaskwright/v1/tokenizer.proto\x12\rmaskwright.v1\x1a\x19maskwright/v1/types.proto\"\xa1\x01\n\x0fRegisterRequest\x12\x37\n\x06header\x18\x01 \x01(\x0b\x32%.maskwright.v1.RegisterRequest.HeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x1a=\n\x06Header\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0c\n\x04name\x18\x02 \x01(\tB\x06\n\x04part\"P\n\x10RegisterResponse\x12+\n\ttokenizer\x18\x01 \x01(\x0b\x32\x18.maskwright.v1.Tokenizer\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"4\n\x0bListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x0cListResponse\x12,\n\ntokenizers\x18\x01 \x03(\x0b\x32\x18.maskwright.v1.Tokenizer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa2\x01\n\x10TokenizerService\x12M\n\x08Register\x12\x1e.maskwright.v1.RegisterRequest\x1a\x1f.maskwright.v1.RegisterResponse(\x01\x12?\n\x04List\x12\x1a.maskwright.v1.ListRequest\x1a\x1b.maskwright.v1.ListResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmaskwright/v1/tokenizer.proto\x12\rmaskwright.v1\x1a\x19maskwright/v1/types.proto\"\x84\x02\n\x0fRegisterRequest\x12\x37\n\x06header\x18\x01 \x01(\x0b\x32%.maskwright.v1.RegisterRequest.HeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x1aw\n\x06Header\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x38\n\x06\x62\x65side\x18\x03 \x03(\x0b\x32(.maskwright.v1.RegisterRequest.Companion\x1a\'\n\tCompanion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x42\x06\n\x04part\"P\n\x10RegisterResponse\x12+\n\ttokenizer\x18\x01 \x01(\x0b\x32\x18.maskwright.v1.Tokenizer\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"4\n\x0bListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x0cListResponse\x12,\n\ntokenizers\x18\x01 \x03(\x0b\x32\x18.maskwright.v1.Tokenizer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa2\x01\n\x10TokenizerService\x12M\n\x08Register\x12\x1e.maskwright.v1.RegisterRequest\x1a\x1f.maskwright.v1.RegisterResponse(\x01\x12?\n\x04List\x12\x1a.maskwright.v1.ListRequest\x1a\x1b.maskwright.v1.ListResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,15 +33,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'maskwright.v1.tokenizer_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REGISTERREQUEST']._serialized_start=76
-  _globals['_REGISTERREQUEST']._serialized_end=237
+  _globals['_REGISTERREQUEST']._serialized_end=336
   _globals['_REGISTERREQUEST_HEADER']._serialized_start=168
-  _globals['_REGISTERREQUEST_HEADER']._serialized_end=229
-  _globals['_REGISTERRESPONSE']._serialized_start=239
-  _globals['_REGISTERRESPONSE']._serialized_end=319
-  _globals['_LISTREQUEST']._serialized_start=321
-  _globals['_LISTREQUEST']._serialized_end=373
-  _globals['_LISTRESPONSE']._serialized_start=375
-  _globals['_LISTRESPONSE']._serialized_end=460
-  _globals['_TOKENIZERSERVICE']._serialized_start=463
-  _globals['_TOKENIZERSERVICE']._serialized_end=625
+  _globals['_REGISTERREQUEST_HEADER']._serialized_end=287
+  _globals['_REGISTERREQUEST_COMPANION']._serialized_start=289
+  _globals['_REGISTERREQUEST_COMPANION']._serialized_end=328
+  _globals['_REGISTERRESPONSE']._serialized_start=338
+  _globals['_REGISTERRESPONSE']._serialized_end=418
+  _globals['_LISTREQUEST']._serialized_start=420
+  _globals['_LISTREQUEST']._serialized_end=472
+  _globals['_LISTRESPONSE']._serialized_start=474
+  _globals['_LISTRESPONSE']._serialized_end=559
+  _globals['_TOKENIZERSERVICE']._serialized_start=562
+  _globals['_TOKENIZERSERVICE']._serialized_end=724
 # @@protoc_insertion_point(module_scope)

@@ -10,12 +10,21 @@ DESCRIPTOR: _descriptor.FileDescriptor
 class RegisterRequest(_message.Message):
     __slots__ = ("header", "data")
     class Header(_message.Message):
-        __slots__ = ("digest", "name")
+        __slots__ = ("digest", "name", "beside")
         DIGEST_FIELD_NUMBER: _ClassVar[int]
         NAME_FIELD_NUMBER: _ClassVar[int]
+        BESIDE_FIELD_NUMBER: _ClassVar[int]
         digest: _types_pb2.Digest
         name: str
-        def __init__(self, digest: _Optional[_Union[_types_pb2.Digest, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
+        beside: _containers.RepeatedCompositeFieldContainer[RegisterRequest.Companion]
+        def __init__(self, digest: _Optional[_Union[_types_pb2.Digest, _Mapping]] = ..., name: _Optional[str] = ..., beside: _Optional[_Iterable[_Union[RegisterRequest.Companion, _Mapping]]] = ...) -> None: ...
+    class Companion(_message.Message):
+        __slots__ = ("name", "data")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        DATA_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        data: bytes
+        def __init__(self, name: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
     HEADER_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     header: RegisterRequest.Header

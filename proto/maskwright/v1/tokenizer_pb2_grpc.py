@@ -56,6 +56,7 @@ class TokenizerServiceServicer(object):
         returns the same record.
 
         Errors:
+        ALREADY_EXISTS     TOKENIZER_DIFFERS: this vocabulary is registered with other stop tokens or logits width.
         INVALID_ARGUMENT   INVALID_TOKENIZER, with diagnostics. INVALID_REQUEST. DIGEST_MISMATCH: the bytes sent don't
         have the digest announced.
         RESOURCE_EXHAUSTED TOKENIZER_TOO_LARGE, QUEUE_FULL, COMPILE_TIMEOUT, COMPILE_MEMORY or COMPILER_CRASHED.

@@ -139,18 +139,22 @@ class CompileOptions(_message.Message):
     def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ...) -> None: ...
 
 class Tokenizer(_message.Message):
-    __slots__ = ("fingerprint", "name", "vocab_size", "file", "pack")
+    __slots__ = ("fingerprint", "name", "vocab_size", "file", "pack", "stop_token_ids", "logits_width")
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VOCAB_SIZE_FIELD_NUMBER: _ClassVar[int]
     FILE_FIELD_NUMBER: _ClassVar[int]
     PACK_FIELD_NUMBER: _ClassVar[int]
+    STOP_TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    LOGITS_WIDTH_FIELD_NUMBER: _ClassVar[int]
     fingerprint: str
     name: str
     vocab_size: int
     file: Digest
     pack: Digest
-    def __init__(self, fingerprint: _Optional[str] = ..., name: _Optional[str] = ..., vocab_size: _Optional[int] = ..., file: _Optional[_Union[Digest, _Mapping]] = ..., pack: _Optional[_Union[Digest, _Mapping]] = ...) -> None: ...
+    stop_token_ids: _containers.RepeatedScalarFieldContainer[int]
+    logits_width: int
+    def __init__(self, fingerprint: _Optional[str] = ..., name: _Optional[str] = ..., vocab_size: _Optional[int] = ..., file: _Optional[_Union[Digest, _Mapping]] = ..., pack: _Optional[_Union[Digest, _Mapping]] = ..., stop_token_ids: _Optional[_Iterable[int]] = ..., logits_width: _Optional[int] = ...) -> None: ...
 
 class ArtifactInfo(_message.Message):
     __slots__ = ("artifact_key", "artifact", "pack", "tokenizer_fingerprint", "compiler_version", "kind", "source_hash", "report")

@@ -32,6 +32,8 @@ _REINDEX_BATCH = 500
 
 @dataclass(frozen=True)
 class TokenizerRecord:
+    """`stop_token_ids` and `beside`, the companion files as (name, hash, size), are JSON texts."""
+
     fingerprint: str
     name: str
     vocab_size: int
@@ -39,6 +41,13 @@ class TokenizerRecord:
     file_size: int
     pack_hash: str
     pack_size: int
+    stop_token_ids: str
+    logits_width: int
+    beside: str
+
+    @property
+    def companions(self) -> list[tuple[str, Digest]]:
+        return [(name, Digest(hash_, size)) for name, hash_, size in json.loads(self.beside)]
 
     @property
     def file(self) -> Digest:

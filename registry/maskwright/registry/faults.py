@@ -23,6 +23,8 @@ class Reason(StrEnum):
     """A tokenizer file that can't be used; with diagnostics."""
     DIGEST_MISMATCH = "DIGEST_MISMATCH"
     """Bytes sent don't have the digest announced; metadata: expected, found."""
+    TOKENIZER_DIFFERS = "TOKENIZER_DIFFERS"
+    """The same vocabulary with other stop tokens or logits width; metadata: fingerprint, registered, sent."""
     UNKNOWN_TOKENIZER = "UNKNOWN_TOKENIZER"
     UNKNOWN_PROFILE = "UNKNOWN_PROFILE"
     UNKNOWN_ARTIFACT = "UNKNOWN_ARTIFACT"

@@ -16,7 +16,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from maskwright.compiler import COMPILER_VERSION
+from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.v1 import (
     compiler_pb2,
     compiler_pb2_grpc,

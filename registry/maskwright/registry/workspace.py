@@ -1,7 +1,7 @@
 """Tokenizer files on the server's disk, where the compiling children read them.
 
-Copied from the store on first use, since a store needn't be a folder; each lies under its digest and keeps
-its name, whose suffix tells the format.
+Copied from the store on first use, since a store needn't be a folder. A file keeps its name and its
+companions, which tell the compiler more about it, and lies in a folder named by the digests of them all.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from .catalog import TokenizerRecord
 from .content import ContentStore, Digest
 
+COMPANIONS = ("generation_config.json", "tokenizer_config.json", "config.json")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -26,31 +28,30 @@ class Workspace:
 
     def tokenizer(self, record: TokenizerRecord) -> Path:
         """The path of a registered file. Raises what `ContentStore.get` raises."""
-        place = self._place(record.file, record.name)
-        if not _is_whole(place, record.file):
-            self._write(place, self._content.get(record.file))
-        return place
+        files = {record.name: record.file, **dict(record.companions)}
+        folder = self._folder(files)
+        for name, digest in files.items():
+            if not _is_whole(folder / name, digest):
+                _write(folder / name, self._content.get(digest))
+        return folder / record.name
 
-    def add(self, name: str, data: bytes) -> Path:
+    def add(self, name: str, data: bytes, beside: Mapping[str, bytes]) -> Path:
         """The path of a file that isn't registered yet."""
-        place = self._place(Digest.of(data), name)
-        self._write(place, data)
-        return place
+        files = {name: data, **beside}
+        folder = self._folder({n: Digest.of(d) for n, d in files.items()})
+        for file, content in files.items():
+            _write(folder / file, content)
+        return folder / name
 
-    def _place(self, digest: Digest, name: str) -> Path:
-        return self._root / digest.hash / safe_name(name)
-
-    def _write(self, place: Path, data: bytes) -> None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        staged = place.with_name(f".{secrets.token_hex(8)}")
-        staged.write_bytes(data)
-        staged.replace(place)
+    def _folder(self, files: Mapping[str, Digest]) -> Path:
+        text = "\n".join(f"{name} {digest}" for name, digest in sorted(files.items()))
+        return self._root / hashlib.sha256(text.encode()).hexdigest()
 
 
 def safe_name(name: str) -> str:
     """The last part of a file name, with nothing in it that a path could trip over."""
     last = _UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).lstrip(".")[-100:]
-    return last or "tokenizer.json"
+    return last if last and last not in COMPANIONS else "tokenizer.json"
 
 
 def _is_whole(place: Path, digest: Digest) -> bool:
@@ -58,3 +59,10 @@ def _is_whole(place: Path, digest: Digest) -> bool:
         return False
     with place.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == digest.hash
+
+
+def _write(place: Path, data: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    staged = place.with_name(f".{secrets.token_hex(8)}")
+    staged.write_bytes(data)
+    staged.replace(place)

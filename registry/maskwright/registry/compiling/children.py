@@ -33,7 +33,7 @@ _Arguments = TypeVarTuple("_Arguments")
 
 @dataclass(frozen=True)
 class PoolLimits:
-    """children: processes. queue: jobs that may wait. memory_bytes: address space of a child, 0 for no cap."""
+    """children: processes. queue: jobs that may wait. memory_bytes: address space of one, 0: no cap."""
 
     children: int = 2
     queue: int = 1024

@@ -61,6 +61,8 @@ class Overrun:
 class ReadTokenizer:
     fingerprint: str
     vocab_size: int
+    stop_token_ids: tuple[int, ...]
+    logits_width: int
     pack: bytes
 
 
@@ -89,7 +91,13 @@ def read_tokenizer(path: str) -> ReadTokenizer | Refused:
     """Reads a tokenizer file and builds its pack."""
     try:
         vocabulary = Vocabulary.from_file(path)
-        return ReadTokenizer(vocabulary.fingerprint, vocabulary.size, vocabulary.pack_bytes())
+        return ReadTokenizer(
+            vocabulary.fingerprint,
+            vocabulary.size,
+            vocabulary.stop_token_ids,
+            vocabulary.logits_width,
+            vocabulary.pack_bytes(),
+        )
     except CompileError as error:
         return Refused([d.to_json() for d in error.diagnostics])
 

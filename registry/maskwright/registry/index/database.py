@@ -1,6 +1,7 @@
 """SQLite (through sqlite-utils, in WAL mode) as a cache of the blob store.
 
     tokenizers  fingerprint* | name | vocab_size | file_hash, file_size | pack_hash, pack_size
+                | stop_token_ids | logits_width | beside     (the two lists as JSON)
     artifacts   artifact_key* | source_hash | kind | options | fingerprint | compiler_version
                 | artifact_hash, artifact_size | pack_hash, pack_size | report_hash, report_size
                 by artifact_hash; by (source_hash, fingerprint)

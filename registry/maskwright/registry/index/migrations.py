@@ -10,7 +10,8 @@ MIGRATIONS: list[list[str]] = [
         """CREATE TABLE tokenizers (
             fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, vocab_size INTEGER NOT NULL,
             file_hash TEXT NOT NULL, file_size INTEGER NOT NULL,
-            pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL)""",
+            pack_hash TEXT NOT NULL, pack_size INTEGER NOT NULL,
+            stop_token_ids TEXT NOT NULL, logits_width INTEGER NOT NULL, beside TEXT NOT NULL)""",
         """CREATE TABLE artifacts (
             artifact_key TEXT PRIMARY KEY,
             source_hash TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
@@ -13,7 +14,7 @@ from ..catalog import ArtifactRecord, TokenizerRecord
 from ..content import Digest
 from ..faults import invalid_request
 
-KINDS: dict[int, str] = {
+KINDS: dict[types_pb2.SourceKind, str] = {
     types_pb2.SOURCE_KIND_JSON_SCHEMA: "json_schema",
     types_pb2.SOURCE_KIND_REGEX: "regex",
     types_pb2.SOURCE_KIND_LARK: "lark",
@@ -57,7 +58,7 @@ def options_of(message: types_pb2.CompileOptions) -> CompileOptions:
         raise invalid_request("options", str(error)) from error
 
 
-def kind_of(number: int) -> str:
+def kind_of(number: types_pb2.SourceKind) -> str:
     if number not in KINDS:
         raise invalid_request("kind", f"unknown value {number}")
     return KINDS[number]
@@ -118,4 +119,6 @@ def tokenizer_message(record: TokenizerRecord) -> types_pb2.Tokenizer:
         vocab_size=record.vocab_size,
         file=digest_message(record.file),
         pack=digest_message(record.pack),
+        stop_token_ids=json.loads(record.stop_token_ids),
+        logits_width=record.logits_width,
     )

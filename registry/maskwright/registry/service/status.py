@@ -37,6 +37,7 @@ CODES = {
     Reason.SOURCE_REFUSED: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.INVALID_TOKENIZER: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.DIGEST_MISMATCH: grpc.StatusCode.INVALID_ARGUMENT,
+    Reason.TOKENIZER_DIFFERS: grpc.StatusCode.ALREADY_EXISTS,
     Reason.UNKNOWN_TOKENIZER: grpc.StatusCode.NOT_FOUND,
     Reason.UNKNOWN_PROFILE: grpc.StatusCode.NOT_FOUND,
     Reason.UNKNOWN_ARTIFACT: grpc.StatusCode.NOT_FOUND,

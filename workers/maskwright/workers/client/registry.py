@@ -47,6 +47,7 @@ _KINDS = {
     "regex": types_pb2.SOURCE_KIND_REGEX,
     "lark": types_pb2.SOURCE_KIND_LARK,
 }
+COMPANIONS = ("generation_config.json", "tokenizer_config.json", "config.json")
 _CHOICES = ("property_order", "residual", "regex_dialect", "formats")
 
 
@@ -66,6 +67,8 @@ class RegisteredTokenizer:
     name: str
     vocab_size: int
     pack: BlobDigest
+    stop_token_ids: tuple[int, ...]
+    logits_width: int
     created: bool = False
 
 
@@ -119,13 +122,21 @@ class RegistryClient:
     def register_tokenizer(self, tokenizer: str | Path | bytes, name: str = "") -> RegisteredTokenizer:
         """Sends a tokenizer file: a path, or bytes with the file's `name`. Idempotent.
 
+        With a file named tokenizer.json go the configuration files beside it, which tell stop tokens.
         Raises SourceRefused for a file that can't be used, CallFailed, ServiceUnavailable, OSError.
         """
+        beside: dict[str, bytes] = {}
         if isinstance(tokenizer, bytes):
             data, name = tokenizer, name or "tokenizer.json"
         else:
-            data, name = Path(tokenizer).read_bytes(), name or Path(tokenizer).name
-        reply = self._call(lambda: self._tokenizer.Register(_upload(data, name), timeout=self._timeout))
+            path = Path(tokenizer)
+            data, name = path.read_bytes(), name or path.name
+            if path.name == "tokenizer.json":
+                files = [path.with_name(n) for n in COMPANIONS]
+                beside = {f.name: f.read_bytes() for f in files if f.is_file()}
+        reply = self._call(
+            lambda: self._tokenizer.Register(_upload(data, name, beside), timeout=self._timeout)
+        )
         return _tokenizer(reply.tokenizer, reply.created)
 
     def tokenizers(self) -> list[RegisteredTokenizer]:
@@ -141,7 +152,10 @@ class RegistryClient:
 
     def _list(self, token: str) -> tokenizer_pb2.ListResponse:
         request = tokenizer_pb2.ListRequest(page_token=token)
-        return self._call(lambda: self._tokenizer.List(request, timeout=self._timeout))
+        reply: tokenizer_pb2.ListResponse = self._call(
+            lambda: self._tokenizer.List(request, timeout=self._timeout)
+        )
+        return reply
 
     def compile(
         self,
@@ -176,7 +190,8 @@ class RegistryClient:
         """What the registry knows of an artifact, by its key or its hash."""
         by = {"artifact_key": key} if key else {"artifact_hash": hash}
         request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
-        return _compiled(self._call(lambda: self._registry.Resolve(request, timeout=self._timeout)).info, True)
+        reply = self._call(lambda: self._registry.Resolve(request, timeout=self._timeout))
+        return _compiled(reply.info, True)
 
     def capabilities(self) -> dict[str, Any]:
         """The server's versions, kinds, limits and sizes."""
@@ -284,9 +299,13 @@ def _choice(name: str, value: Any) -> Any:
     return found.number
 
 
-def _upload(data: bytes, name: str) -> Iterator[tokenizer_pb2.RegisterRequest]:
+def _upload(
+    data: bytes, name: str, beside: Mapping[str, bytes]
+) -> Iterator[tokenizer_pb2.RegisterRequest]:
     digest = types_pb2.Digest(hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
-    yield tokenizer_pb2.RegisterRequest(header=tokenizer_pb2.RegisterRequest.Header(digest=digest, name=name))
+    companions = [tokenizer_pb2.RegisterRequest.Companion(name=n, data=d) for n, d in beside.items()]
+    header = tokenizer_pb2.RegisterRequest.Header(digest=digest, name=name, beside=companions)
+    yield tokenizer_pb2.RegisterRequest(header=header)
     for start in range(0, len(data), UPLOAD_CHUNK):
         yield tokenizer_pb2.RegisterRequest(data=data[start : start + UPLOAD_CHUNK])
 
@@ -297,7 +316,13 @@ def _digest(message: types_pb2.Digest) -> BlobDigest:
 
 def _tokenizer(message: types_pb2.Tokenizer, created: bool = False) -> RegisteredTokenizer:
     return RegisteredTokenizer(
-        message.fingerprint, message.name, message.vocab_size, _digest(message.pack), created
+        fingerprint=message.fingerprint,
+        name=message.name,
+        vocab_size=message.vocab_size,
+        pack=_digest(message.pack),
+        stop_token_ids=tuple(message.stop_token_ids),
+        logits_width=message.logits_width,
+        created=created,
     )
 
 

@@ -1,0 +1,70 @@
+"""Reading what a command is given. Every failure is a `Failure` that names the file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from maskwright.compiler import CompileError, Vocabulary
+from maskwright.workers import Artifact, ArtifactError, VocabularyPack
+
+from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
+
+KINDS = ("json_schema", "regex", "lark")
+SUFFIXES = {".json": "json_schema", ".regex": "regex", ".re": "regex", ".lark": "lark"}
+
+
+def read_source(path: str) -> str:
+    """The text of a source; `-` is standard input."""
+    with file_failures(path):
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Failure(EXIT_REFUSED, f"{path}: byte {error.start} isn't UTF-8") from error
+
+
+def kind_of(path: str, kind: str | None) -> str:
+    """The kind asked for, else what the suffix tells."""
+    found = kind or SUFFIXES.get(Path(path).suffix.lower())
+    if found is None:
+        known = ", ".join(SUFFIXES)
+        raise Failure(EXIT_USAGE, f"{path}: --kind is needed unless the suffix is one of {known}")
+    return found
+
+
+def read_vocabulary(path: str, terminal: Terminal) -> Vocabulary:
+    with file_failures(path), terminal.working(f"reading {path}"):
+        try:
+            return Vocabulary.from_file(path)
+        except CompileError as error:
+            diagnostics = [d.to_json() for d in error.diagnostics]
+            raise Failure(EXIT_FILE, f"{path} can't be used as a tokenizer", diagnostics) from error
+
+
+def read_artifact(path: str, tokenizer: str | None, terminal: Terminal) -> Artifact:
+    """An artifact with its pack: beside it or in the cache, else built from the tokenizer."""
+    with file_failures(path):
+        try:
+            if tokenizer is None:
+                return Artifact.load(path)
+            return Artifact.load(path, _pack(path, tokenizer, terminal))
+        except ArtifactError as error:
+            raise Failure(EXIT_FILE, f"{path}: {error}") from error
+
+
+def _pack(artifact: str, tokenizer: str, terminal: Terminal) -> VocabularyPack:
+    vocabulary = read_vocabulary(tokenizer, terminal)
+    with terminal.working("building the vocabulary pack"):
+        return VocabularyPack.from_bytes(vocabulary.pack_bytes())
+
+
+@contextmanager
+def file_failures(path: str) -> Iterator[None]:
+    """What the operating system says about a file, as a `Failure`."""
+    try:
+        yield
+    except OSError as error:
+        raise Failure(EXIT_FILE, f"{error.filename or path}: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""`python -m maskwright.registry.demo`: the whole path on one machine, with no network beyond loopback."""
