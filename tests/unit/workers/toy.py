@@ -107,7 +107,7 @@ def artifact_automaton() -> ByteAutomaton:
 
 
 def vocabulary() -> VocabularyData:
-    """Single bytes, random strings over the alphabet, strings with foreign bytes, unused ids, special tokens."""
+    """Single bytes, random strings over the alphabet, foreign bytes, unused and special ids."""
     rng = random.Random(7)
     table: list[bytes | None] = [bytes((b,)) for b in ALPHABET]
     seen = set(table)
@@ -121,7 +121,7 @@ def vocabulary() -> VocabularyData:
     return VocabularyData(table, {299: "<pad>", 300: "<eos>", 290: ""}, [300])
 
 
-# -- tables ---------------------------------------------------------------------------------------------------
+# -- tables ------------------------------------------------------------------------------------------------
 
 
 def flatten(a: ByteAutomaton, base: AutomatonTables | None) -> AutomatonTables:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from maskwright.compiler.tokens.tables import NO_BASE, AutomatonTables, PackTables, RowTables
 from maskwright.workers.errors import ArtifactError
 from maskwright.workers.pack import VocabularyPack

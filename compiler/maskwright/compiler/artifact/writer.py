@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from maskwright.compiler.tokens.tables import (
     NO_BASE,
     UNREACHED,
