@@ -10,7 +10,9 @@ refused where its result could depend on neighbours. What that is depends on the
 
 In RUNS and FUSED, text can be put together from pieces: `loose` holds the bytes that can come from a piece
 shorter than a character. A replacement is exact when no match can span pieces: its pattern is one ASCII
-character, or one character that loose bytes can't spell.
+character, or one character that loose bytes can't spell. One exception is let through with a warning: where
+SentencePiece's mark for a space is replaced after ByteFallback, a U+2581 that byte tokens spell is printed as
+a space too, so that character can't be printed at all.
 
 "Concatenation" leaves two things aside. The first token of a text may be spelled differently (Metaspace,
 WordPiece and a Strip at the start drop a leading space): `dummy_prefix` says so. And where the bytes aren't
@@ -24,11 +26,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from maskwright.compiler.diagnostics import CompileError
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.vocabulary.faults import (
     MAX_TABLE_BYTES,
     MAX_TOKEN_BYTES,
@@ -36,6 +38,8 @@ from maskwright.compiler.vocabulary.faults import (
     too_large,
 )
 
+SPACE_MARK = "▁"
+"""U+2581, which SentencePiece writes for a space. Its encoders can't tell the two apart."""
 MAX_STEPS = 64
 MAX_NESTING = 8
 
@@ -57,6 +61,7 @@ class Spelling:
     loose: frozenset[int] = frozenset()
     dummy_prefix: bool = False
     byte_level: bool = False
+    warnings: list[Diagnostic] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,6 +72,7 @@ class Spelled:
     dummy_prefix: bool
     byte_level: bool
     fallback_bytes: frozenset[int]
+    warnings: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,17 @@ class Step:
             reason=reason,
         )
 
-    def field(self, key: str, kind: type, default: Any = None) -> Any:
+    def warn_of_space_mark(self) -> Diagnostic:
+        """The note that U+2581 can't be printed."""
+        return Diagnostic(
+            Code.INVALID_VOCABULARY,
+            f"decoder {self.kind} prints U+2581 spelled by single-byte tokens as a space",
+            severity="warning",
+            pointer=self.pointer,
+            detail={"decoder": self.kind, "character": SPACE_MARK},
+        )
+
+    def parameter(self, key: str, kind: type, default: Any = None) -> Any:
         """The step's parameter `key`, checked to be of type `kind`."""
         value = self.value.get(key, default)
         if type(value) is not kind:
@@ -116,7 +132,7 @@ def spell(texts: list[str | None], decoder: Any) -> Spelled:
         if step.kind == "ByteFallback":
             fallback = s.loose
     tokens = [t.encode("utf-8") if isinstance(t, str) else t for t in s.tokens]
-    return Spelled([t or None for t in tokens], s.dummy_prefix, s.byte_level, fallback)
+    return Spelled([t or None for t in tokens], s.dummy_prefix, s.byte_level, fallback, tuple(s.warnings))
 
 
 def _steps(decoder: Any) -> list[Step]:
@@ -222,7 +238,9 @@ def _replace_all(step: Step, s: Spelling, pattern: str, content: str) -> None:
     if s.stage is Stage.FUSED and len(pattern) > 1:
         raise step.refuse(f"a match of {pattern!r:.40} can span tokens")
     if len(old) > 1 and s.loose and set(old) <= s.loose:
-        raise step.refuse(f"{pattern!r:.40} can be put together from tokens of single bytes")
+        if pattern != SPACE_MARK or s.byte_level:
+            raise step.refuse(f"{pattern!r:.40} can be put together from tokens of single bytes")
+        s.warnings.append(step.warn_of_space_mark())
     total = 0
     for i, t in enumerate(s.tokens):
         if t is None:
@@ -241,22 +259,22 @@ _REGEX_SPECIAL = set("\\^$.|?*+()[]{}")
 
 
 def _replace(step: Step, s: Spelling) -> None:
-    pattern = step.field("pattern", dict)
+    pattern = step.parameter("pattern", dict)
     text = pattern.get("String", pattern.get("Regex"))
     if not isinstance(text, str) or len(pattern) != 1:
         raise invalid("not a String or a Regex", pointer=f"{step.pointer}/pattern")
     if "Regex" in pattern and _REGEX_SPECIAL & set(text):
         raise step.refuse(f"the regular expression {text!r:.40} isn't interpreted")
-    _replace_all(step, s, text, step.field("content", str))
+    _replace_all(step, s, text, step.parameter("content", str))
 
 
 def _metaspace(step: Step, s: Spelling) -> None:
-    replacement = step.field("replacement", str)
+    replacement = step.parameter("replacement", str)
     if len(replacement) != 1:
         raise invalid("replacement isn't one character", pointer=f"{step.pointer}/replacement")
     scheme = step.value.get("prepend_scheme")
     if scheme is None:  # files of early versions
-        scheme = "always" if step.field("add_prefix_space", bool, True) else "never"
+        scheme = "always" if step.parameter("add_prefix_space", bool, True) else "never"
     if scheme not in ("always", "first", "never"):
         raise invalid("prepend_scheme isn't always, first or never", pointer=f"{step.pointer}/prepend_scheme")
     # the first string of a text loses its replacement characters; fused, the whole text is that first string
@@ -266,7 +284,11 @@ def _metaspace(step: Step, s: Spelling) -> None:
 
 
 def _strip(step: Step, s: Spelling) -> None:
-    content, start, stop = step.field("content", str), step.field("start", int), step.field("stop", int)
+    content, start, stop = (
+        step.parameter("content", str),
+        step.parameter("start", int),
+        step.parameter("stop", int),
+    )
     if len(content) != 1 or start < 0 or stop < 0:
         raise invalid("content isn't one character, or a count is negative", pointer=step.pointer)
     if s.stage is Stage.FUSED:
@@ -298,7 +320,7 @@ _CLEANUP = (
 
 
 def _word_piece(step: Step, s: Spelling) -> None:
-    prefix, cleanup = step.field("prefix", str), step.field("cleanup", bool)
+    prefix, cleanup = step.parameter("prefix", str), step.parameter("cleanup", bool)
     if s.stage is Stage.FUSED:
         if cleanup:
             raise step.refuse("cleanup of the whole text spans tokens")

@@ -42,6 +42,7 @@ def read_tokenizer_json(value: dict[str, Any]) -> TokenTable:
         special=special,
         stop_token_ids=tuple(sorted(stops)),
         dummy_prefix=spelled.dummy_prefix,
+        warnings=spelled.warnings,
     )
 
 

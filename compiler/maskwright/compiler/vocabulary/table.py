@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
+from maskwright.compiler.diagnostics import Diagnostic
 from maskwright.compiler.vocabulary.faults import MAX_TOKENS, invalid, too_large
 from maskwright.workers.fingerprint import vocabulary_fingerprint
 
@@ -35,6 +36,7 @@ class TokenTable:
     stop_token_ids: tuple[int, ...] = ()
     logits_width: int | None = None
     dummy_prefix: bool = False
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +50,7 @@ class Vocabulary:
     logits_width: how many logits the model gives, where that's known, else `size`.
     dummy_prefix: the decoder spells the first token of a text differently (it drops a leading space).
     name: the file's name, for messages.
+    warnings: what a user should know of the decoder.
     """
 
     kind: str
@@ -56,6 +59,7 @@ class Vocabulary:
     logits_width: int
     dummy_prefix: bool
     name: str
+    warnings: tuple[Diagnostic, ...]
     _special: Mapping[int, str]
 
     @classmethod
@@ -148,6 +152,7 @@ class Vocabulary:
             logits_width=max(table.logits_width or 0, len(tokens)),
             dummy_prefix=table.dummy_prefix,
             name=name,
+            warnings=tuple(replace(w, source=w.source or name or None) for w in table.warnings),
             _special=special,
         )
 
