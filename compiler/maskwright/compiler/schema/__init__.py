@@ -1,0 +1,10 @@
+"""JSON Schema to byte automaton.
+
+    compile_schema(source, options, limits, library, deadline) -> SchemaResult
+    library_frames(whitespace_bound) -> frames by name, for a vocabulary pack
+"""
+
+from maskwright.compiler.schema.front import SchemaResult, compile_schema
+from maskwright.compiler.schema.library import library_frames
+
+__all__ = ["SchemaResult", "compile_schema", "library_frames"]

@@ -1,0 +1,260 @@
+"""Atoms about strings, objects and arrays. Object and array atoms have progress: they're rewritten member by member.
+
+For each member of an object (item of an array) an atom first sees the key (`on_key`, `on_item`): it becomes another
+formula, a constant when that decides it. Then it may submit what the member's value has to satisfy (`submit`): a list of
+schemas, and the formulas it becomes when they all hold or not. At the end `finish` makes it a constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from maskwright.compiler.regular import Dfa
+from maskwright.compiler.schema.document import Schema
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# -- strings ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """At least `low` characters and, unless None, at most `high`."""
+
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StringSet:
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The decoded characters are in a regular language; `source` is the pattern or format, for people."""
+
+    source: str
+    language: Dfa
+
+
+# -- any value -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The schema holds for the value, whatever its type. Expanded by type before any byte of it is judged."""
+
+    schema: Schema
+
+
+# -- objects ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A member's key: one of the names the frame knows, or (None) another, with the key languages that hold it."""
+
+    name: str | None
+    languages: frozenset[Formula] = frozenset()
+    """Of the key languages watched, those that hold this key. Formulas over string atoms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """The object has this member."""
+
+    name: str
+
+    def on_key(self, key: Key, me: Formula, space: Space) -> Formula:
+        return TRUE if key.name == self.name else me
+
+    def submit(self, key: Key) -> tuple[Schema, ...]:
+        return ()
+
+    def finish(self) -> bool:
+        return False
+
+
+class Members:
+    """What `properties`, `patternProperties` and `additionalProperties` of one schema ask of members; compared by identity."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, Schema],
+        patterns: tuple[tuple[Formula, Schema], ...],
+        additional: Schema | None,
+    ) -> None:
+        """`patterns`: (language of keys, schema). No `additional`: anything."""
+        self.properties, self.patterns, self.additional = properties, patterns, additional
+
+    def __repr__(self) -> str:
+        return f"members({', '.join(self.properties)})"
+
+    def schemas(self, key: Key) -> tuple[Schema, ...]:
+        found = [self.properties[key.name]] if key.name is not None and key.name in self.properties else []
+        languages = key.languages
+        found += [schema for language, schema in self.patterns if language is TRUE or language in languages]
+        if not found and self.additional is not None:
+            found = [self.additional]
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Props:
+    """Every member's value satisfies what `members` assigns to its key."""
+
+    members: Members
+
+    def on_key(self, key: Key, me: Formula, space: Space) -> Formula:
+        return FALSE if any(s.value is False for s in self.members.schemas(key)) else me
+
+    def submit(self, key: Key) -> tuple[Schema, ...]:
+        return self.members.schemas(key)
+
+    def finish(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Every key is in a language (`propertyNames`), a formula over string atoms."""
+
+    language: Formula
+
+    def on_key(self, key: Key, me: Formula, space: Space) -> Formula:
+        return me if self.language in key.languages else FALSE
+
+    def submit(self, key: Key) -> tuple[Schema, ...]:
+        return ()
+
+    def finish(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCount:
+    """At least so many members. Undeclared keys may repeat unnoticed, so two counts go down: `low` takes all undeclared
+    keys as one (`other`: it has been counted), `high` takes each as another. The text may not end while they disagree."""
+
+    low: int
+    high: int
+    other: bool = False
+
+    def on_key(self, key: Key, me: Formula, space: Space) -> Formula:
+        undeclared = key.name is None
+        low = self.low - (not (undeclared and self.other))
+        if low <= 0:
+            return TRUE
+        return space.atom(MemberCount(low, max(0, self.high - 1), self.other or undeclared))
+
+    def submit(self, key: Key) -> tuple[Schema, ...]:
+        return ()
+
+    def finish(self) -> bool | None:
+        return False if self.high else None
+
+
+ObjectAtom = Has | Props | Names | MemberCount
+
+# -- arrays ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Item i satisfies prefix[i], later ones `rest` (None: anything); `place` items have been read."""
+
+    prefix: tuple[Schema, ...]
+    rest: Schema | None
+    place: int = 0
+
+    def on_item(self, me: Formula, space: Space) -> Formula:
+        schema = self._next()
+        return FALSE if schema is not None and schema.value is False else me
+
+    def submit(self) -> Schema | None:
+        return self._next()
+
+    def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
+        if not held:
+            return FALSE
+        return self.after(space) if self.place < len(self.prefix) else me
+
+    def after(self, space: Space) -> Formula:
+        place = self.place + 1
+        if place == len(self.prefix) and self.rest is None:
+            return TRUE
+        return space.atom(Items((), self.rest) if place == len(self.prefix) else Items(self.prefix, self.rest, place))
+
+    def _next(self) -> Schema | None:
+        return self.prefix[self.place] if self.place < len(self.prefix) else self.rest
+
+    def finish(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class AtMostItems:
+    count: int
+
+    def on_item(self, me: Formula, space: Space) -> Formula:
+        return space.atom(AtMostItems(self.count - 1)) if self.count else FALSE
+
+    def submit(self) -> Schema | None:
+        return None
+
+    def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
+        return me
+
+    def finish(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeastItems:
+    count: int
+
+    def on_item(self, me: Formula, space: Space) -> Formula:
+        return space.atom(AtLeastItems(self.count - 1)) if self.count > 1 else TRUE
+
+    def submit(self) -> Schema | None:
+        return None
+
+    def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
+        return me
+
+    def finish(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """Between `low` and `high` more items (None: no bound) satisfy the schema."""
+
+    schema: Schema
+    low: int
+    high: int | None
+
+    def on_item(self, me: Formula, space: Space) -> Formula:
+        return me
+
+    def submit(self) -> Schema | None:
+        return self.schema
+
+    def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
+        if not held:
+            return me
+        if self.high == 0:
+            return FALSE
+        low, high = max(0, self.low - 1), None if self.high is None else self.high - 1
+        return TRUE if not low and high is None else space.atom(Contains(self.schema, low, high))
+
+    def finish(self) -> bool:
+        return self.low == 0
+
+
+ArrayAtom = Items | AtMostItems | AtLeastItems | Contains
+

@@ -1,0 +1,183 @@
+"""What is wrong with a schema, and how each keyword is treated: everything before lowering.
+
+Only what the root reaches is judged: unused definitions may hold anything of the right form. All independent faults are
+collected. Loops of references without a member or item in between are found by depth-first search over sub-schemas
+that judge the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, unsupported_keyword
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema.document import Document, Schema
+from maskwright.compiler.schema.keywords import KEYWORDS, Draft
+from maskwright.compiler.schema.languages import Languages
+from maskwright.compiler.schema.lower import loop
+
+MAX_IN_PLACE = 1000
+"""Sub-schemas that judge one value, one inside the other: bounds the lowering's recursion."""
+
+Treatment = tuple[str, str, str]
+"""(pointer, keyword, "enforced" | "annotation" | "residual")"""
+
+
+@dataclass
+class Findings:
+    """`faults` refuse the schema; `notes` don't."""
+
+    faults: list[Diagnostic] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+    treatment: list[Treatment] = field(default_factory=list)
+
+
+def check(document: Document, languages: Languages, options: CompileOptions, limits: Limits) -> Findings:
+    """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
+    found = Findings(faults=list(document.faults))
+    work, seen = [document.root], {document.root.pointer}
+    while work:
+        schema = work.pop()
+        _check_sizes(schema, limits)
+        below = [child for keyword, _, child in document.children(schema) if KEYWORDS[keyword].treatment != "annotation"]
+        for keyword in schema.value if isinstance(schema.value, dict) else ():
+            _check_keyword(schema, keyword, languages, options, found)
+        if schema.has("$ref") and isinstance(schema.value["$ref"], str):
+            target = document.resolve(schema, schema.value["$ref"])
+            if isinstance(target, Diagnostic):
+                found.faults.append(target)
+            else:
+                below.append(target)
+        for child in reversed(below):
+            if child.pointer not in seen:
+                seen.add(child.pointer)
+                work.append(child)
+    found.faults += [f for f in document.faults if f not in found.faults]
+    if not found.faults:
+        found.faults += _loops(document)
+    return found
+
+
+def _check_sizes(schema: Schema, limits: Limits) -> None:
+    for keyword, limit_name in (
+        ("properties", "properties"),
+        ("enum", "enum_values"),
+        ("anyOf", "branches"),
+        ("oneOf", "branches"),
+        ("allOf", "branches"),
+        ("maxLength", "string_bound"),
+        ("minLength", "string_bound"),
+        ("maxItems", "array_bound"),
+        ("minItems", "array_bound"),
+    ):
+        value = schema.get(keyword)
+        if value is None:
+            continue
+        size = len(value) if isinstance(value, list | dict) else value
+        limit = getattr(limits, limit_name)
+        if isinstance(size, int) and not isinstance(size, bool) and size > limit:
+            raise LimitExceeded(limit_name, limit, size, "schema", pointer=schema.at(keyword))
+
+
+def _check_keyword(
+    schema: Schema, keyword: str, languages: Languages, options: CompileOptions, found: Findings
+) -> None:
+    pointer, known = schema.at(keyword), KEYWORDS.get(keyword)
+    if not schema.has(keyword):
+        found.treatment.append((pointer, keyword, "annotation"))
+        found.notes.append(_ignored(schema, keyword, pointer))
+    elif known is not None and known.treatment == "annotation":
+        found.treatment.append((pointer, keyword, "annotation"))
+    elif _treatment(schema, keyword, languages) == "residual":
+        found.treatment.append((pointer, keyword, "residual"))
+        if options.residual == "refuse":
+            found.faults.append(unsupported_keyword(keyword, pointer))
+    elif _treatment(schema, keyword, languages) == "annotation":
+        found.treatment.append((pointer, keyword, "annotation"))
+    else:
+        found.treatment.append((pointer, keyword, "enforced"))
+        _check_patterns(schema, keyword, languages, found)
+
+
+def _treatment(schema: Schema, keyword: str, languages: Languages) -> str:
+    value = schema.value[keyword]
+    if keyword == "uniqueItems":
+        most = schema.get("maxItems")
+        return "residual" if value is True and not (most is not None and most <= 1) else "enforced"
+    if keyword == "format" and isinstance(value, str):
+        return languages.format_treatment(value)
+    return "residual" if KEYWORDS[keyword].treatment == "refused" else "enforced"
+
+
+def _ignored(schema: Schema, keyword: str, pointer: str) -> Diagnostic:
+    beside = schema.draft <= Draft.D7 and "$ref" in schema.value and keyword in KEYWORDS
+    why = "is ignored beside $ref in this draft" if beside else "isn't a keyword of this draft"
+    return Diagnostic(
+        Code.IGNORED_KEYWORD,
+        f"{keyword!r} {why}",
+        severity="note",
+        pointer=pointer,
+        detail={"keyword": keyword, "draft": schema.draft.name},
+    )
+
+
+def _check_patterns(schema: Schema, keyword: str, languages: Languages, found: Findings) -> None:
+    value = schema.value[keyword]
+    sources: dict[str, str] = {}
+    if keyword == "pattern" and isinstance(value, str):
+        sources[value] = schema.at(keyword)
+    elif keyword == "patternProperties" and isinstance(value, dict):
+        sources = {p: f"{schema.at(keyword)}/{p.replace('~', '~0').replace('/', '~1')}" for p in value}
+    for source, pointer in sources.items():
+        try:
+            languages.pattern(source, pointer)
+        except LimitExceeded:
+            raise
+        except CompileError as e:
+            found.faults += e.diagnostics
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _loops(document: Document) -> Iterator[Diagnostic]:
+    """Depth-first search with the path on an explicit stack."""
+    done: set[str] = set()
+    for start in list(document.schemas.values()):
+        path: list[tuple[Schema, Iterator[Schema]]] = []
+        on_path: set[str] = set()
+        _enter(document, start, path, on_path, done)
+        while path:
+            schema, below = path[-1]
+            child = next(below, None)
+            if child is None:
+                path.pop()
+                on_path.discard(schema.pointer)
+                done.add(schema.pointer)
+            elif child.pointer in on_path:
+                yield loop(child)
+            else:
+                _enter(document, child, path, on_path, done)
+                if len(path) > MAX_IN_PLACE:
+                    raise LimitExceeded("ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer)
+
+
+def _enter(
+    document: Document, schema: Schema, path: list[tuple[Schema, Iterator[Schema]]], on_path: set[str], done: set[str]
+) -> None:
+    if schema.pointer not in done:
+        path.append((schema, _in_place(document, schema)))
+        on_path.add(schema.pointer)
+
+
+def _in_place(document: Document, schema: Schema) -> Iterator[Schema]:
+    if not isinstance(schema.value, dict):
+        return
+    if schema.has("$ref"):
+        target = document.resolve(schema, schema.value["$ref"])
+        if isinstance(target, Schema):
+            yield target
+    for keyword, _, child in document.children(schema):
+        if KEYWORDS[keyword].in_place:
+            yield child

@@ -1,0 +1,129 @@
+"""What object and array frames share: formulas as state, layout, calls of values.
+
+A container's formulas are a tuple: the first must hold in the end, the verdict holds the values of the others. States are
+tuples that begin with a name; `Gap` and `Literal` states come from the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from maskwright.compiler.automaton.explore import Call, Stay
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, constant
+from maskwright.compiler.schema.goals import Formulas, Plan
+from maskwright.compiler.schema.layout import Gap, Literal, Nest, literal
+
+if TYPE_CHECKING:
+    from maskwright.compiler.schema.values import Values
+
+COMMA, COLON = 0x2C, 0x3A
+Mapped = tuple[bool | int, ...]
+"""For each watched formula its value, or where it's in the called frame's verdict (~i: negated)."""
+
+
+class ContainerFrame:
+    """Base of `ObjectFrame` and `ArrayFrame`. Compared by identity."""
+
+    def __init__(self, values: Values, name: str, nest: Nest, pointer: str) -> None:
+        self.values, self.space = values, values.space
+        self.name, self.pointer, self.nest = name, pointer, nest
+        self.indent = values.options.whitespace if isinstance(values.options.whitespace, int) else None
+        self.flexible = values.options.whitespace == "flexible"
+        self._finished: dict[Formulas, tuple[bool, ...] | None] = {}
+
+    def start(self) -> Hashable:
+        return ("start",)
+
+    def verdict(self, state: Any) -> Hashable | None:
+        return state[1] if isinstance(state, tuple) and state[0] == "end" else None
+
+    def settle(self, position: int, formulas: Formulas) -> Formulas | None:
+        """After a member: atoms with nothing left to say become true. None: a contradiction."""
+        raise NotImplementedError
+
+    # -- formulas --------------------------------------------------------------------------------------------------
+
+    def atoms(self, formulas: Formulas) -> Iterable[Formula]:
+        if len(formulas) == 1:
+            return formulas[0].atoms
+        return sorted({a for f in formulas for a in f.atoms}, key=lambda a: a.number)
+
+    def assign(self, formulas: Formulas, what: Mapping[Formula, Formula]) -> Formulas:
+        return tuple(self.space.assign(f, what) for f in formulas) if what else formulas
+
+    def verdict_of(self, formulas: Formulas) -> tuple[bool, ...] | None:
+        """The watched formulas' values when the container ends here; None when what must hold doesn't."""
+        if formulas not in self._finished:
+            ends = {a: a.payload.finish() for a in self.atoms(formulas)}  # type: ignore[attr-defined]
+            must, *watched = self.assign(formulas, {a: constant(bool(end)) for a, end in ends.items()})
+            open_end = must is FALSE or None in ends.values()
+            self._finished[formulas] = None if open_end else tuple(w is TRUE for w in watched)
+        return self._finished[formulas]
+
+    # -- layout ----------------------------------------------------------------------------------------------------
+
+    def gap(self, state: Hashable) -> Hashable:
+        return Gap(state) if self.flexible else state
+
+    def line(self, depth: int) -> str:
+        return "" if self.indent is None else "\n" + " " * (self.indent * depth)
+
+    def layout_transitions(self, state: Any) -> Iterable[Stay | Call] | None:
+        """The transitions of a layout state or an end; None for a state of the frame's own."""
+        if isinstance(state, Literal):
+            return [state.stay()]
+        if isinstance(state, Gap):
+            return [*self.transitions(state.target), Call(self.values.whitespace, ("to", state.target))]
+        return [] if state[0] == "end" else None
+
+    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+        raise NotImplementedError
+
+    def colon(self, value: Hashable) -> Stay:
+        return Stay(COLON, COLON, self.gap(value) if self.indent is None else literal(" ", value))
+
+    def first_member(self, state: Hashable) -> Iterator[Stay | Call]:
+        """From behind the opening bracket to the first member, whose transitions are those of `state`."""
+        if self.indent is None:
+            yield from self.transitions(state)
+        else:
+            yield Literal(self.line(self.nest.depth + 1), state).stay()
+
+    def separators(self, verdict: tuple[bool, ...] | None, following: Hashable | None, bracket: int) -> Iterator[Stay]:
+        """After a member: a comma and another, or the closing bracket."""
+        if following is not None:
+            yield Stay(COMMA, COMMA, literal(self.line(self.nest.depth + 1), self.gap(following)))
+        if verdict is not None:
+            end = ("end", verdict)
+            if self.indent is None:
+                yield Stay(bracket, bracket, end)
+            else:
+                yield Literal(self.line(self.nest.depth) + chr(bracket), end).stay()
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def value_calls(self, plan: Plan, position: int, formulas: Formulas) -> Iterator[Call]:
+        """Calls of the value's frames, by type; `position` and `formulas` are those after it, up to the value's outcome."""
+        for frame, mapped in self.values.calls(plan.goal, self.nest.deeper(self.indent is not None)):
+            if all(isinstance(m, bool) for m in mapped):
+                after = self._after_value(plan, position, formulas, mapped, ())
+                if after is not None:
+                    yield Call(frame, ("to", after))
+            else:
+                yield Call(frame, ("value", plan, position, formulas, mapped))
+
+    def value_resume(self, continuation: Any, verdict: Any) -> Hashable | None:
+        if continuation[0] == "to":
+            state: Hashable = continuation[1]
+            return state
+        _, plan, position, formulas, mapped = continuation
+        return self._after_value(plan, position, formulas, mapped, verdict)
+
+    def _after_value(
+        self, plan: Plan, position: int, formulas: Formulas, mapped: Mapped, verdict: tuple[bool, ...]
+    ) -> Hashable | None:
+        held = tuple(m if isinstance(m, bool) else verdict[m] if m >= 0 else not verdict[~m] for m in mapped)
+        out = self.assign(formulas, plan.outcome(held))
+        settled = None if out[0] is FALSE else self.settle(position, out)
+        return None if settled is None else self.gap(("after", position, settled))

@@ -1,0 +1,98 @@
+"""Patterns and formats as regular languages over the decoded characters of a string."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from maskwright.compiler.diagnostics import CompileError, unsupported_keyword
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.regular import (
+    NOTHING,
+    Budget,
+    Dfa,
+    is_universal,
+    length_range,
+    strings,
+)
+from maskwright.compiler.schema.atoms import Length, Matches, StringSet
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
+from maskwright.compiler.schema.keywords import Draft
+
+STANDARD_FORMATS = frozenset(
+    ["date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "json-pointer", "relative-json-pointer", "uri-template", "regex"]
+)
+
+
+class Languages:
+    """Compiles patterns and formats once each, to atoms of one space."""
+
+    def __init__(self, space: Space, options: CompileOptions, limits: Limits, deadline: float | None) -> None:
+        self.space, self.options, self.limits, self.deadline = space, options, limits, deadline
+        self._patterns: dict[str, Formula] = {}
+        self._atoms: dict[Formula, Dfa] = {}
+
+    def budget(self, pointer: str = "") -> Budget:
+        return Budget(self.limits.states, self.deadline, self.limits.compile_seconds, "strings", pointer)
+
+    def pattern(self, source: str, pointer: str) -> Formula:
+        """Texts in which the pattern is found anywhere. Raises CompileError at `pointer`."""
+        found = self._patterns.get(source)
+        if found is None:
+            found = self._patterns[source] = self._language(source, self._search(source, pointer))
+        return found
+
+    def _search(self, source: str, pointer: str) -> Dfa:
+        try:
+            from maskwright.compiler.regex import compile_pattern
+        except ImportError:
+            raise CompileError(unsupported_keyword("pattern", pointer)) from None
+        try:
+            return compile_pattern(
+                source, self.options.regex_dialect, mode="search", limits=self.limits, deadline=self.deadline
+            )
+        except CompileError as e:
+            for i, d in enumerate(e.diagnostics):
+                e.diagnostics[i] = replace(d, pointer=pointer)
+            raise
+
+    def format_treatment(self, name: str) -> str:
+        """"residual" for a format that would have to be enforced and isn't, else "annotation"."""
+        return "residual" if self.options.formats == "enforce" and name in STANDARD_FORMATS else "annotation"
+
+    def format(self, name: str, pointer: str, draft: Draft) -> Formula:
+        """True: formats aren't enforced here."""
+        return TRUE
+
+    def _language(self, source: str, language: Dfa) -> Formula:
+        if is_universal(language):
+            return TRUE
+        return FALSE if language == NOTHING else self.space.atom(Matches(source, language))
+
+    def dfa(self, atom: Formula) -> Dfa:
+        """The language of a string atom over characters."""
+        found = self._atoms.get(atom)
+        if found is None:
+            payload = atom.payload
+            if isinstance(payload, Length):
+                found = length_range(payload.low, payload.high, self.budget())
+            elif isinstance(payload, StringSet):
+                found = strings(sorted(payload.values), self.budget())
+            else:
+                assert isinstance(payload, Matches)
+                found = payload.language
+            self._atoms[atom] = found
+        return found
+
+    def member(self, f: Formula, text: str) -> bool:
+        """Whether a formula over string atoms holds for a text."""
+        known = {a: TRUE if self._holds(a, text) else FALSE for a in f.atoms}
+        return self.space.assign(f, known) is TRUE
+
+    def _holds(self, atom: Formula, text: str) -> bool:
+        payload = atom.payload
+        if isinstance(payload, StringSet):
+            return text in payload.values
+        if isinstance(payload, Length):
+            return payload.low <= len(text) and (payload.high is None or len(text) <= payload.high)
+        assert isinstance(payload, Matches)
+        return payload.language.label(text) >= 0

@@ -1,0 +1,279 @@
+"""The frame of an object.
+
+Names that the schemas declare or mention have a canonical order; what may follow depends on the position in it. States:
+
+    ("start",) ("open",)              before and after the brace
+    ("key", node, choices, other)     inside a key: the node of the trie of all names; the names that may still be meant,
+                                      each with the formulas that hold once it's chosen; the formulas before an undeclared key
+    ("colon", key, formulas) ("value", key, formulas)
+    ("after", position, formulas) ("next", position, formulas)        after a value, after a comma
+    ("end", verdict)
+
+`choices` holds results, not the way there, so half-written keys are shared between positions: n optional properties cost
+about the total length of their names. A key that leaves the trie is undeclared: the rest of it is a called frame,
+entered inside the key, whose verdict says which key languages (patterns) hold it.
+
+Members that must be present don't appear in formulas: the first of them not yet written bounds what may come next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from maskwright.compiler.automaton.explore import Call, Stay
+from maskwright.compiler.schema.atoms import Has, Key, Names, Props
+from maskwright.compiler.schema.container import ContainerFrame
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts
+from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
+from maskwright.compiler.schema.layout import Nest
+from maskwright.compiler.schema.strings import QUOTE, spell
+
+if TYPE_CHECKING:
+    from maskwright.compiler.schema.values import Values
+
+Choices = tuple[tuple[int, Formulas], ...]
+
+
+class NameTrie:
+    """The canonical spellings of names, each ended by its closing quote. A node is a number; a leaf is ~index of the name."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.spelled = [spell(n) for n in names]
+        self.edges: list[dict[int, int]] = [{}]
+        self.paths: list[bytes] = [b""]
+        for i, text in enumerate(self.spelled):
+            node = 0
+            for depth, byte in enumerate(text[:-1]):
+                n = self.edges[node].setdefault(byte, len(self.edges))
+                if n == len(self.edges):
+                    self.edges.append({})
+                    self.paths.append(text[: depth + 1])
+                node = n
+            self.edges[node][QUOTE] = ~i
+
+
+class ObjectFrame(ContainerFrame):
+    """Judged by `must` and `watched`, formulas over object atoms. Compared by identity; `Values` makes one of a kind."""
+
+    def __init__(
+        self, values: Values, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str
+    ) -> None:
+        super().__init__(values, "object", nest, pointer)
+        self.names, self.trie = names, NameTrie(names)
+        self.position = {n: i for i, n in enumerate(names)}
+        self.languages = _languages((must, *watched))
+        self.keys = [self._key(n) for n in names]
+        needed = [a for a in conjuncts(must) if isinstance(a.payload, Has)]
+        self.needed = sorted(self.position[a.payload.name] for a in needed)  # type: ignore[attr-defined]
+        present = dict.fromkeys(needed, TRUE)
+        self.first = tuple(self.space.assign(f, present) for f in (must, *watched))
+        self._next_needed = self._bounds()
+        self._taken: dict[tuple[Formulas, Key], Formulas | None] = {}
+        self._plans: dict[tuple[Formulas, Key], Plan] = {}
+        self._members: dict[tuple[int, Formulas], tuple[Choices, Formulas | None]] = {}
+
+    def _key(self, name: str) -> Key:
+        holds = self.values.languages.member
+        return Key(name, frozenset(f for f in self.languages if holds(f, name)))
+
+    def _bounds(self) -> list[int]:
+        """For each position the first needed one from there on; the number of names when there's none."""
+        out, bound = [0] * (len(self.names) + 1), len(self.names)
+        needed = set(self.needed)
+        for i in range(len(self.names), -1, -1):
+            if i in needed:
+                bound = i
+            out[i] = bound
+        return out
+
+    # -- what a key does to the formulas ---------------------------------------------------------------------------
+
+    def take(self, formulas: Formulas, key: Key) -> Formulas | None:
+        """The formulas once a member's key is known; None when its value can't be right."""
+        at = (formulas, key)
+        if at not in self._taken:
+            self._taken[at] = self._take(formulas, key)
+        return self._taken[at]
+
+    def _take(self, formulas: Formulas, key: Key) -> Formulas | None:
+        what = {}
+        for atom in self.atoms(formulas):
+            became = atom.payload.on_key(key, atom, self.space)  # type: ignore[attr-defined]
+            if became is not atom:
+                what[atom] = became
+        out = self.assign(formulas, what)
+        if out[0] is FALSE or self.plan(out, key).goal.must is FALSE:
+            return None
+        return out
+
+    def plan(self, formulas: Formulas, key: Key) -> Plan:
+        """What the member's value is asked."""
+        at = (formulas, key)
+        found = self._plans.get(at)
+        if found is None:
+            submissions = []
+            for atom in self.atoms(formulas):
+                schemas = atom.payload.submit(key)  # type: ignore[attr-defined]
+                asked = self.space.all(self.values.lowering.holds(s) for s in schemas)
+                if asked is not TRUE:
+                    submissions.append(Submission(atom, asked, atom, FALSE, schemas))
+            found = self._plans[at] = plan(self.space, formulas[0], submissions)
+        return found
+
+    def members(self, position: int, formulas: Formulas) -> tuple[Choices, Formulas | None]:
+        """The names that may come next with the formulas after them, and those before an undeclared key (or None)."""
+        at = (position, formulas)
+        found = self._members.get(at)
+        if found is None:
+            found = self._members[at] = self._next_members(position, formulas)
+        return found
+
+    def _next_members(self, position: int, formulas: Formulas) -> tuple[Choices, Formulas | None]:
+        choices = []
+        last = self._next_needed[position]
+        current: Formulas | None = formulas
+        for i in range(position, min(last + 1, len(self.names))):
+            assert current is not None
+            after = self.take(current, self.keys[i])
+            if after is not None:
+                choices.append((i, after))
+            current = self.skip(current, i)
+            if current is None:
+                return tuple(choices), None
+        if last < len(self.names) or current is None or self._closed(current):
+            return tuple(choices), None
+        return tuple(choices), current
+
+    def skip(self, formulas: Formulas, i: int) -> Formulas | None:
+        """The formulas once name i can't come any more; None when that's a contradiction."""
+        atom = self.space.atom(Has(self.names[i]))
+        if not any(atom in f.atoms for f in formulas):
+            return formulas
+        out = self.assign(formulas, {atom: FALSE})
+        return None if out[0] is FALSE else out
+
+    def _closed(self, formulas: Formulas) -> bool:
+        """Whether no undeclared key can come. With key languages that's only known at the key's end."""
+        return not self.languages and self.take(formulas, Key(None)) is None
+
+    def settle(self, position: int, formulas: Formulas) -> Formulas | None:
+        what = {}
+        for atom in self.atoms(formulas):
+            if isinstance(atom.payload, Props):
+                m = atom.payload.members
+                if m.additional is None and not m.patterns and self._last(m.properties) < position:
+                    what[atom] = TRUE
+        out = self.assign(formulas, what)
+        return None if out[0] is FALSE else out
+
+    def _last(self, names: Iterable[str]) -> int:
+        return max((self.position.get(n, -1) for n in names), default=-1)
+
+    def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
+        """The verdict when the object ends here; None when it can't."""
+        if self._next_needed[position] < len(self.names):
+            return None
+        return self.verdict_of(formulas)
+
+    # -- the frame -------------------------------------------------------------------------------------------------
+
+    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+        rest = self.layout_transitions(state)
+        return _STATES[state[0]](self, *state[1:]) if rest is None else rest
+
+    def _start(self) -> Iterator[Stay | Call]:
+        yield Stay(0x7B, 0x7B, self.gap(("open",)))
+
+    def _open(self) -> Iterator[Stay | Call]:
+        verdict = self.finish(0, self.first)
+        if verdict is not None:
+            yield Stay(0x7D, 0x7D, ("end", verdict))
+        if self._any_member(0, self.first):
+            yield from self.first_member(("next", 0, self.first))
+
+    def _next(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
+        choices, other = self.members(position, formulas)
+        if choices or other is not None:
+            yield Stay(QUOTE, QUOTE, ("key", 0, choices, other))
+
+    def _any_member(self, position: int, formulas: Formulas) -> bool:
+        choices, other = self.members(position, formulas)
+        return bool(choices) or other is not None
+
+    def _key_bytes(self, node: int, choices: Choices) -> dict[int, list[tuple[int, Formulas]]]:
+        depth = len(self.trie.paths[node])
+        out: dict[int, list[tuple[int, Formulas]]] = {}
+        for choice in choices:
+            out.setdefault(self.trie.spelled[choice[0]][depth], []).append(choice)
+        return out
+
+    def _key_state(self, node: int, choices: Choices, other: Formulas | None) -> Iterator[Stay | Call]:
+        edges, by_byte = self.trie.edges[node], self._key_bytes(node, choices)
+        for byte, child in edges.items():
+            below = by_byte.get(byte)
+            if child < 0:
+                if below:
+                    i, after = below[0]
+                    yield Stay(byte, byte, self.gap(("colon", self.keys[i], after)))
+            elif below or other is not None:
+                yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
+        if other is not None:
+            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges))
+
+    def _colon(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
+        yield self.colon(("value", key, formulas))
+
+    def _value(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
+        position = len(self.names) if key.name is None else self.position[key.name] + 1
+        yield from self.value_calls(self.plan(formulas, key), position, formulas)
+
+    def _after(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
+        yield from self.separators(
+            self.finish(position, formulas),
+            ("next", position, formulas) if self._any_member(position, formulas) else None,
+            0x7D,
+        )
+
+    def resume(self, continuation: Any, verdict: Any) -> Hashable | None:
+        kind, *rest = continuation
+        if kind == "key":
+            key = Key(None, verdict if isinstance(verdict, frozenset) else frozenset())
+            after = self.take(rest[0], key)
+            return None if after is None else self.gap(("colon", key, after))
+        return self.value_resume(continuation, verdict)
+
+
+def _without(edges: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
+    """All bytes but those of the edges, None for all."""
+    if not edges:
+        return None
+    out, low = [], 0
+    for byte in sorted(edges):
+        if low < byte:
+            out.append((low, byte - 1))
+        low = byte + 1
+    return (*out, (low, 255)) if low < 256 else tuple(out)
+
+
+def _languages(formulas: Formulas) -> tuple[Formula, ...]:
+    """The key languages that atoms ask about: patterns and `propertyNames`, in order."""
+    found: dict[Formula, None] = {}
+    for f in formulas:
+        for atom in f.atoms:
+            if isinstance(atom.payload, Names):
+                found[atom.payload.language] = None
+            elif isinstance(atom.payload, Props):
+                found.update(dict.fromkeys(language for language, _ in atom.payload.members.patterns))
+    return tuple(sorted((f for f in found if not f.constant), key=lambda f: f.number))
+
+
+_STATES: dict[str, Any] = {
+    "start": ObjectFrame._start,
+    "open": ObjectFrame._open,
+    "key": ObjectFrame._key_state,
+    "colon": ObjectFrame._colon,
+    "value": ObjectFrame._value,
+    "after": ObjectFrame._after,
+    "next": ObjectFrame._next,
+}

@@ -1,0 +1,360 @@
+"""Frames of strings and keys.
+
+    free        any JSON string, any escapes, no lone surrogates: the library's `string`
+    finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie (DAWG)
+    counted     only lengths: `CountedFrame`
+    judged      a product of languages over decoded characters, encoded with all JSON escapes
+    guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the text must be
+                spelled canonically until it differs from every member of the set, so that membership is decided by
+                canonical spellings; what comes after may use any escape
+
+Keys are canonical always. A key's frame is entered inside the key, after bytes that the object's trie of names read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+from maskwright.compiler.automaton.explore import Call, Frame, Stay
+from maskwright.compiler.regular import ANY_STRING, Classifier, classify, to_bytes
+from maskwright.compiler.regular.dfa import Automaton
+from maskwright.compiler.schema.atoms import Length, StringSet
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, conjuncts, constant
+from maskwright.compiler.schema.languages import Languages
+from maskwright.compiler.schema.tables import Table
+
+QUOTE = 0x22
+BACKSLASH = 0x5C
+PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
+"""Characters that stand for themselves in one byte."""
+
+
+def spell(text: str) -> bytes:
+    """The canonical spelling with its closing quote, without the opening one."""
+    return json.dumps(text, ensure_ascii=False)[1:].encode()
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+def body_table(body: Automaton, labels: list[Hashable], opening: bool) -> Table:
+    """A byte automaton of a string's inside, closed by a quote; with `opening` also opened by one.
+
+    `labels[i]` is the verdict where the automaton's label is i.
+    """
+    shift = 1 if opening else 0
+    end: dict[Hashable, int] = {}
+    rows: list[tuple[tuple[int, int, int], ...]] = [((QUOTE, QUOTE, shift),)] if opening else []
+    first_end = shift + body.n_states
+    for state, transitions in enumerate(body.transitions):
+        row = [(low, high, t + shift) for low, high, t in transitions]
+        if body.labels[state] >= 0:
+            row.append((QUOTE, QUOTE, first_end + end.setdefault(labels[body.labels[state]], len(end))))
+        rows.append(tuple(sorted(row)))
+    rows += [()] * len(end)
+    return Table(tuple(rows), (*([None] * first_end), *end))
+
+
+def free_body(canonical: bool) -> Automaton:
+    return to_bytes(ANY_STRING, "json_canonical" if canonical else "json")
+
+
+def free_string() -> Table:
+    return body_table(free_body(False), [()], True)
+
+
+def free_key() -> Table:
+    """A key's inside and closing quote; state 0 is the state between characters."""
+    return body_table(free_body(True), [()], False)
+
+
+def set_table(members: dict[bytes, Hashable]) -> Table:
+    """The minimal acyclic table of spelled strings (each ends with its closing quote) with their labels."""
+    trie: list[dict[int, int]] = [{}]
+    labels: list[Hashable | None] = [None]
+    for text, label in members.items():
+        node = 0
+        for byte in text:
+            n = trie[node].setdefault(byte, len(trie))
+            if n == len(trie):
+                trie.append({})
+                labels.append(None)
+            node = n
+        labels[node] = label
+    block = [0] * len(trie)
+    known: dict[Hashable, int] = {}
+    for node in range(len(trie) - 1, -1, -1):  # children are numbered after their parents
+        key = (labels[node], tuple(sorted((b, block[t]) for b, t in trie[node].items())))
+        block[node] = known.setdefault(key, len(known))
+    return _breadth_first(list(known), block[0])
+
+
+def _breadth_first(keys: list[Any], root: int) -> Table:
+    numbers, order = {root: 0}, [root]
+    rows = []
+    for b in order:
+        row = []
+        for byte, target in keys[b][1]:
+            n = numbers.setdefault(target, len(order))
+            if n == len(order):
+                order.append(target)
+            row.append((byte, byte, n))
+        rows.append(tuple(row))
+    return Table(tuple(rows), tuple(keys[b][0] for b in order))
+
+
+def quoted(table: Table) -> Table:
+    """The table with an opening quote before it."""
+    rows = [tuple((a, b, t + 1) for a, b, t in row) for row in table.rows]
+    return Table((((QUOTE, QUOTE, 1),), *rows), (None, *table.labels))
+
+
+# -- judging ---------------------------------------------------------------------------------------------------------
+
+
+class StringJudge:
+    """Frames for string formulas; memoised by the caller."""
+
+    def __init__(self, space: Space, languages: Languages) -> None:
+        self.space, self.languages = space, languages
+
+    def members(self, must: Formula, watched: tuple[Formula, ...]) -> dict[str, tuple[bool, ...]] | None:
+        """The finite set that `must` leaves and each member's verdict; None when it isn't plainly finite."""
+        sets = _finite(must)
+        if sets is None:
+            return None
+        holds = self.languages.member
+        return {s: tuple(holds(w, s) for w in watched) for s in sorted(sets) if holds(must, s)}
+
+    def finite(self, members: dict[str, tuple[bool, ...]]) -> Table:
+        return quoted(set_table({spell(s): v for s, v in members.items()}))
+
+    def classifier(
+        self, must: Formula, watched: tuple[Formula, ...], pointer: str
+    ) -> tuple[Classifier, list[tuple[bool, ...]]]:
+        """Over characters: labels index the list of verdicts (the watched formulas' values, `must` holding)."""
+        atoms = sorted({a for f in (must, *watched) for a in f.atoms}, key=lambda a: a.number)
+        verdicts: dict[tuple[bool, ...], int] = {}
+
+        def label(held: tuple[bool, ...]) -> int:
+            known = {a: constant(h) for a, h in zip(atoms, held, strict=True)}
+            if self.space.assign(must, known) is FALSE:
+                return -1
+            found = tuple(self.space.assign(w, known) is TRUE for w in watched)
+            return verdicts.setdefault(found, len(verdicts))
+
+        dfas = [self.languages.dfa(a) for a in atoms]
+        return classify(dfas, label, self.languages.budget(pointer)), list(verdicts)
+
+    def judged(self, must: Formula, watched: tuple[Formula, ...], pointer: str) -> Table:
+        classes, verdicts = self.classifier(must, watched, pointer)
+        return body_table(to_bytes(classes, "json", self.languages.budget(pointer)), list(verdicts), True)
+
+    def keys(self, languages: tuple[Formula, ...], pointer: str) -> Table:
+        """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a quote."""
+        classes, verdicts = self.classifier(TRUE, languages, pointer)
+        labels: list[Hashable] = [frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts]
+        return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
+
+
+def string_sets(f: Formula) -> Iterator[Formula]:
+    return (a for a in f.atoms if isinstance(a.payload, StringSet))
+
+
+def _finite(must: Formula) -> frozenset[str] | None:
+    """A finite superset of what `must` leaves, when an enum stands in it plainly (alone, or every branch of an `or`)."""
+    best: frozenset[str] | None = None
+    for c in conjuncts(must):
+        found: frozenset[str] | None = None
+        if isinstance(c.payload, StringSet):
+            found = c.payload.values
+        elif c.args and c.kind.name in ("OR", "ONE"):
+            branches = [_finite(a) for a in c.args]
+            if all(b is not None for b in branches):
+                found = frozenset(s for b in branches if b is not None for s in b)
+        if found is not None and (best is None or len(found) < len(best)):
+            best = found
+    return best
+
+
+# -- guarded ---------------------------------------------------------------------------------------------------------
+
+
+class GuardedFrame:
+    """A string judged against sets that aren't all of it.
+
+    States: ("quote",) · ("in", trie node, mode, state of the judge) while the bytes begin a member's spelling or finish
+    a character that left it · ("out", state of the judge) · ("end", verdict). The judge is the byte automaton of the other atoms
+    over all escapes; `guard` is the canonical automaton, which decides where a character ends.
+    """
+
+    def __init__(self, judge: StringJudge, must: Formula, watched: tuple[Formula, ...], pointer: str) -> None:
+        self.name, self.pointer, self.judge = "string", pointer, judge
+        self.must, self.watched = must, watched
+        found = {a: None for f in (must, *watched) for a in string_sets(f)}
+        self.sets = sorted(found, key=lambda a: a.number)
+        self.trie = _Trie({spell(s): s for a in self.sets for s in a.payload.values})  # type: ignore[attr-defined]
+        self.guard = free_body(True)
+        self._others()
+
+    def _others(self) -> None:
+        """The classifier of the other atoms; labels index their values, kept where some membership could still do."""
+        space, languages = self.judge.space, self.judge.languages
+        every = {a for f in (self.must, *self.watched) for a in f.atoms}
+        self.others = sorted(every - set(self.sets), key=lambda a: a.number)
+        values: dict[tuple[bool, ...], int] = {}
+
+        def label(held: tuple[bool, ...]) -> int:
+            known = {a: constant(h) for a, h in zip(self.others, held, strict=True)}
+            if space.assign(self.must, known) is FALSE:
+                return -1
+            return values.setdefault(held, len(values))
+
+        dfas = [languages.dfa(a) for a in self.others] or [ANY_STRING]
+        budget = languages.budget(self.pointer)
+        made = classify(dfas, label, budget) if self.others else classify(dfas, lambda _: 0, budget)
+        self.values = list(values) or [()]
+        self.body = to_bytes(made, "json", budget)
+
+    def start(self) -> tuple[Any, ...]:
+        return ("quote",)
+
+    def transitions(self, state: tuple[Any, ...]) -> Iterable[Stay | Call]:
+        if state[0] == "quote":
+            return [Stay(QUOTE, QUOTE, ("in", 0, 0, 0))]
+        if state[0] == "end":
+            return []
+        if state[0] == "out":
+            return list(self._out(state[1]))
+        return list(self._in(*state[1:]))
+
+    def _out(self, body: int) -> Iterator[Stay]:
+        for low, high, target in self.body.transitions[body]:
+            yield Stay(low, high, ("out", target))
+        yield from self._close(body, None)
+
+    def _in(self, node: int | None, guard: int, body: int) -> Iterator[Stay]:
+        """One byte at a time: both automata and the trie step together."""
+        children = self.trie.edges[node] if node is not None else {}
+        for low, high, after in self.guard.transitions[guard]:
+            for byte in range(low, high + 1):
+                target = self.body.step(body, byte)
+                if target < 0:
+                    continue
+                child = children.get(byte)
+                left = child is None and after == 0
+                yield Stay(byte, byte, ("out", target) if left else ("in", child, after, target))
+        if guard == 0:
+            yield from self._close(body, None if node is None else self.trie.ends.get(node))
+
+    def _close(self, body: int, member: str | None) -> Iterator[Stay]:
+        label = self.body.labels[body]
+        if label < 0:
+            return
+        space = self.judge.space
+        known = {a: constant(h) for a, h in zip(self.others, self.values[label], strict=True)}
+        known |= {a: constant(member in a.payload.values) for a in self.sets}  # type: ignore[attr-defined]
+        if space.assign(self.must, known) is TRUE:
+            verdict = tuple(space.assign(w, known) is TRUE for w in self.watched)
+            yield Stay(QUOTE, QUOTE, ("end", verdict))
+
+    def verdict(self, state: tuple[Any, ...]) -> Hashable | None:
+        return state[1] if state[0] == "end" else None
+
+    def resume(self, continuation: Any, verdict: Any) -> None:
+        raise TypeError("calls nothing")
+
+
+class _Trie:
+    """Spelled strings without their closing quote: edges by node, and the string that ends at a node."""
+
+    def __init__(self, members: dict[bytes, str]) -> None:
+        self.edges: list[dict[int, int]] = [{}]
+        self.ends: dict[int, str] = {}
+        for text, member in members.items():
+            node = 0
+            for byte in text[:-1]:
+                n = self.edges[node].setdefault(byte, len(self.edges))
+                if n == len(self.edges):
+                    self.edges.append({})
+                node = n
+            self.ends[node] = member
+
+
+# -- counting --------------------------------------------------------------------------------------------------------
+
+
+class CharFrame:
+    """One character that isn't a plain byte: an escape, or a UTF-8 sequence of two to four bytes."""
+
+    def __init__(self, table: Table) -> None:
+        self.name, self.pointer, self.table = "char", "", table
+
+    def start(self) -> int:
+        return 0
+
+    def transitions(self, state: int) -> Iterable[Stay | Call]:
+        return [Stay(a, b, t) for a, b, t in self.table.rows[state]]
+
+    def verdict(self, state: int) -> Hashable | None:
+        return self.table.labels[state]
+
+    def resume(self, continuation: Any, verdict: Any) -> None:
+        raise TypeError("calls nothing")
+
+
+def wide_char() -> Table:
+    """The table of one character that takes more than one byte."""
+    body = free_body(False)
+    plain = {b for a, z in PLAIN for b in range(a, z + 1)}
+    start = [(a, b, t) for a, b, t in body.transitions[0] if a not in plain]
+    back = body.n_states
+    rows = [tuple(start), *([tuple((a, b, t or back) for a, b, t in row) for row in body.transitions[1:]]), ()]
+    return Table(tuple(rows), (*([None] * back), ()))
+
+
+class CountedFrame:
+    """A string by its number of characters: at least `low`, at most `high` (None: no bound).
+
+    States: ("quote",) · characters read, saturated at `low` when there's no upper bound · "end".
+    """
+
+    def __init__(self, low: int, high: int | None, wide: Frame, pointer: str = "") -> None:
+        self.name = f"string {low}..{'' if high is None else high}"
+        self.low, self.high, self.wide, self.pointer = low, high, wide, pointer
+
+    def start(self) -> str:
+        return "quote"
+
+    def transitions(self, state: str | int) -> Iterable[Stay | Call]:
+        if state == "quote":
+            yield Stay(QUOTE, QUOTE, 0)
+        if not isinstance(state, int):
+            return
+        if self.high is None or state < self.high:
+            after = min(state + 1, self.low) if self.high is None else state + 1
+            for low, high in PLAIN:
+                yield Stay(low, high, after)
+            yield Call(self.wide, after)
+        if state >= self.low:
+            yield Stay(QUOTE, QUOTE, "end")
+
+    def verdict(self, state: str | int) -> Hashable | None:
+        return () if state == "end" else None
+
+    def resume(self, continuation: int, verdict: Any) -> int:
+        return continuation
+
+
+def lengths(must: Formula) -> tuple[int, int | None] | None:
+    """The range when `must` is a conjunction of lengths (or their negations), else None."""
+    low, high = 0, None
+    for c in conjuncts(must):
+        payload = c.payload if c.payload is not None else (c.args[0].payload if c.kind.name == "NOT" else None)
+        if not isinstance(payload, Length) or c.payload is None:
+            return None
+        low = max(low, payload.low)
+        high = payload.high if high is None else high if payload.high is None else min(high, payload.high)
+    return low, high

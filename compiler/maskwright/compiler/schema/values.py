@@ -1,0 +1,262 @@
+"""Frames per value type: which frames judge a value, and what their verdicts mean.
+
+`Values.calls(goal, nest)` splits a goal by the value's type (its first byte tells) and gives for each type that the goal
+leaves possible the frame to call, with, for each watched formula, its value or its place in that frame's verdict.
+Frames that don't depend on the schema come from the library (`External`), or are made here when there's none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from maskwright.compiler.automaton.explore import Call, External, Frame, Stay
+from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema.arrays import ArrayFrame
+from maskwright.compiler.schema.atoms import Has
+from maskwright.compiler.schema.container import Mapped
+from maskwright.compiler.schema.document import Schema
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts
+from maskwright.compiler.schema.goals import ANYTHING, Formulas, Goal
+from maskwright.compiler.schema.languages import Languages
+from maskwright.compiler.schema.layout import Nest, whitespace_table
+from maskwright.compiler.schema.lower import KINDS, Lowering, Order, ValueKind
+from maskwright.compiler.schema.numbers import Integer, free_number, judge_numbers
+from maskwright.compiler.schema.objects import ObjectFrame
+from maskwright.compiler.schema.strings import (
+    CountedFrame,
+    GuardedFrame,
+    StringJudge,
+    free_key,
+    free_string,
+    lengths,
+    string_sets,
+    wide_char,
+)
+from maskwright.compiler.schema.tables import Table, TableFrame
+
+Calls = tuple[tuple[Frame, Mapped], ...]
+WORDS = {"null": ("null",), "true": ("true",), "false": ("false",), "boolean": ("true", "false")}
+
+
+class Values:
+    """All frames of one compilation. `library` None: schema-independent frames are made, not referred to."""
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        options: CompileOptions,
+        limits: Limits,
+        library: ByteAutomaton | None,
+    ) -> None:
+        self.lowering, self.options, self.limits, self.library = lowering, options, limits, library
+        self.space: Space = lowering.space
+        self.languages: Languages = lowering.languages
+        self.strings = StringJudge(self.space, self.languages)
+        self._calls: dict[tuple[Goal, Nest], Calls] = {}
+        self._frames: dict[Hashable, Frame] = {}
+        self._keys: dict[tuple[Formula, ...], Table] = {}
+
+    @property
+    def whitespace(self) -> Frame:
+        bound = self.options.max_whitespace
+        return self.shared(f"whitespace:{bound}", lambda: TableFrame("whitespace", whitespace_table(bound)))
+
+    def shared(self, entry: str, make: Callable[[], Frame]) -> Frame:
+        """The library's frame of that name, or one made here."""
+        found = self._frames.get(entry)
+        if found is None:
+            known = self.library is not None and entry in self.library.entries
+            found = self._frames[entry] = External(entry, entry) if known else make()
+        return found
+
+    def made(self, key: Hashable, make: Callable[[], Frame]) -> Frame:
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frames[key] = make()
+        return found
+
+    # -- by type ---------------------------------------------------------------------------------------------------
+
+    def calls(self, goal: Goal, nest: Nest) -> Calls:
+        at = (goal, nest)
+        found = self._calls.get(at)
+        if found is None:
+            found = self._calls[at] = tuple(self._split(goal, nest))
+        return found
+
+    def _split(self, goal: Goal, nest: Nest) -> list[tuple[Frame, Mapped]]:
+        out: list[tuple[Frame, Mapped]] = []
+        words: dict[Mapped, list[str]] = {}
+        for kind in KINDS:
+            if kind in ("object", "array") and nest.left is not None and nest.left < 1:
+                continue
+            must = self.lowering.expand(goal.must, kind)
+            if must is FALSE:
+                continue
+            watched, mapped = self._reduce(must, [self.lowering.expand(w, kind) for w in goal.watched])
+            if kind in ("null", "true", "false"):
+                words.setdefault(mapped, []).append(kind)
+            else:
+                frame = self._frame(kind, must, watched, goal.schemas, nest)
+                if frame is not None:
+                    out.append((frame, mapped))
+        for mapped, names in words.items():
+            if "true" in names and "false" in names:
+                names = ["boolean", *(n for n in names if n == "null")]
+            out.extend((self.word(n), mapped) for n in names)
+        return out
+
+    def _reduce(self, must: Formula, watched: list[Formula]) -> tuple[Formulas, Mapped]:
+        """Watched formulas that aren't decided, without repetition, and how to read a verdict of theirs."""
+        space = self.space
+        units = {c: TRUE for c in conjuncts(must) if c.kind is Kind.ATOM}
+        units |= {c.args[0]: FALSE for c in conjuncts(must) if c.kind is Kind.NOT and c.args[0].kind is Kind.ATOM}
+        index: dict[Formula, int] = {}
+        mapped: list[bool | int] = []
+        for w in watched:
+            f = TRUE if w is must else FALSE if w is space.negate(must) else space.assign(w, units)
+            if f.constant:
+                mapped.append(f is TRUE)
+            elif space.negate(f) in index:
+                mapped.append(~index[space.negate(f)])
+            else:
+                mapped.append(index.setdefault(f, len(index)))
+        return tuple(index), tuple(mapped)
+
+    def _frame(
+        self, kind: ValueKind, must: Formula, watched: Formulas, schemas: tuple[Schema, ...], nest: Nest
+    ) -> Frame | None:
+        pointer = schemas[0].pointer.partition("#")[0] if schemas else ""
+        if kind == "number":
+            return self.number(must, watched, pointer)
+        if kind == "string":
+            return self.string(must, watched, pointer)
+        if kind == "array":
+            return self.array(must, watched, nest, pointer)
+        return self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+
+    # -- scalars ---------------------------------------------------------------------------------------------------
+
+    def word(self, name: str) -> Frame:
+        return self.shared(name, lambda: TableFrame(name, _word_table(WORDS[name])))
+
+    def number(self, must: Formula, watched: Formulas, pointer: str) -> Frame | None:
+        if not watched and must is TRUE:
+            return self.shared("number", lambda: TableFrame("number", free_number()))
+
+        def make() -> Frame:
+            table = judge_numbers(self.space, must, watched, pointer, self.limits.states)
+            return TableFrame("number", table, pointer)
+
+        if not watched and isinstance(must.payload, Integer):
+            return self.shared("integer", make)
+        frame = self.made(("number", must, watched), make)
+        return frame if _possible(frame) else None
+
+    def string(self, must: Formula, watched: Formulas, pointer: str) -> Frame | None:
+        if not watched and must is TRUE:
+            return self.shared("string", lambda: TableFrame("string", free_string()))
+        frame = self.made(("string", must, watched), lambda: self._string(must, watched, pointer))
+        return frame if _possible(frame) else None
+
+    def _string(self, must: Formula, watched: Formulas, pointer: str) -> Frame:
+        members = self.strings.members(must, watched)
+        if members is not None:
+            return TableFrame("enum", self.strings.finite(members), pointer)
+        bounds = None if watched else lengths(must)
+        if bounds is not None:
+            wide = self.shared("char", lambda: TableFrame("char", wide_char()))
+            return CountedFrame(*bounds, wide, pointer)
+        if any(True for f in (must, *watched) for _ in string_sets(f)):
+            return GuardedFrame(self.strings, must, watched, pointer)
+        return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+
+    def key_tail(self, languages: tuple[Formula, ...], read: bytes) -> Frame:
+        """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the key."""
+        table = self._keys.get(languages)
+        if table is None:
+            table = self._keys[languages] = self.strings.keys(languages, "") if languages else free_key()
+        state = _run(table, read)
+        if not languages and state == 0:
+            return self.shared("key", lambda: TableFrame("key", free_key()))
+        return self.made(("key", languages, state), lambda: TableFrame("key", table, "", state))
+
+    # -- containers ------------------------------------------------------------------------------------------------
+
+    def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> Frame:
+        if not watched and must is TRUE and nest == (0, None):
+            return self.shared(f"array:{self._style}", lambda: ArrayFrame(self, TRUE, (), nest, ""))
+        return self.made(("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer))
+
+    def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
+        if not watched and must is TRUE and not names and nest == (0, None):
+            return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
+        key = ("object", must, watched, names, nest)
+        return self.made(key, lambda: ObjectFrame(self, must, watched, names, nest, pointer))
+
+    @property
+    def _style(self) -> str:
+        """What the frames of any object and array depend on."""
+        mode = self.options.whitespace
+        return f"flexible:{self.options.max_whitespace}" if mode == "flexible" else str(mode)
+
+    def _names(self, must: Formula, watched: Formulas, schemas: tuple[Schema, ...]) -> tuple[str, ...]:
+        order = Order()
+        for schema in schemas:
+            order.add(self.lowering.order(schema))
+        atoms = (a for f in (must, *watched) for a in f.atoms if isinstance(a.payload, Has))
+        order.add(Order((), (a.payload.name for a in atoms)))  # type: ignore[attr-defined]
+        return order.names()
+
+
+class RootFrame:
+    """The whole text: one value."""
+
+    name, pointer = "root", ""
+
+    def __init__(self, values: Values, goal: Goal, nest: Nest) -> None:
+        self.values, self.goal, self.nest = values, goal, nest
+
+    def start(self) -> str:
+        return "start"
+
+    def transitions(self, state: str) -> list[Stay | Call]:
+        if state == "end":
+            return []
+        return [Call(frame, "end") for frame, _ in self.values.calls(self.goal, self.nest)]
+
+    def verdict(self, state: str) -> Hashable | None:
+        return () if state == "end" else None
+
+    def resume(self, continuation: str, verdict: Any) -> str:
+        return continuation
+
+
+def any_value(values: Values, nest: Nest) -> Calls:
+    return values.calls(ANYTHING, nest)
+
+
+def _possible(frame: Frame) -> bool:
+    """Whether a table can end at all; frames of other kinds are cut later if they can't."""
+    return not isinstance(frame, TableFrame) or any(label is not None for label in frame.table.labels)
+
+
+def _run(table: Table, text: bytes) -> int:
+    state = 0
+    for byte in text:
+        state = next(t for low, high, t in table.rows[state] if low <= byte <= high)
+    return state
+
+
+def _word_table(words: tuple[str, ...]) -> Table:
+    rows: list[tuple[tuple[int, int, int], ...]] = []
+    first = []
+    for word in words:
+        base = len(rows) + 1
+        first.append((ord(word[0]), ord(word[0]), base))
+        rows += [((ord(c), ord(c), base + i + 1),) for i, c in enumerate(word[1:])]
+        rows.append(())
+    labels = [() if not row else None for row in rows]
+    return Table((tuple(sorted(first)), *rows), (None, *labels))
