@@ -65,7 +65,8 @@ def test_an_artifact_holds_its_tables() -> None:
 
 def test_bytes_do_not_depend_on_the_process() -> None:
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1] / 'workers')!r}); from toy import toy; "
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1] / 'workers')!r}); "
+        "from toy import toy; "
         "from maskwright.workers.container import file_digest as d; print(d(toy().artifact), d(toy().pack))"
     )
     run = subprocess.run(
