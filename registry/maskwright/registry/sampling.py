@@ -45,7 +45,7 @@ class Sample:
 
 
 class Sampler:
-    """Draws texts of one artifact; equal seeds give equal texts. `mask_seconds`: spent filling and accepting."""
+    """Draws texts of one artifact; equal seeds give equal texts. `mask_seconds`: of fills and accepts."""
 
     def __init__(self, artifact: Artifact, seed: int, wind_down: int = 40) -> None:
         self._artifact, self._wind_down = artifact, wind_down

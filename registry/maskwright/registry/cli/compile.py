@@ -7,12 +7,17 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maskwright.compiler import CompileError, CompileOptions, Compiler, CompileResult, Limits, Vocabulary
+from maskwright.compiler.diagnostics import CompileError
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.vocabulary import Vocabulary
 
 from .files import KINDS, file_failures, kind_of, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
+
+if TYPE_CHECKING:
+    from maskwright.compiler import Compiler, CompileResult
 
 NAME = "compile"
 HELP = "compile a schema, pattern or grammar for a tokenizer"
@@ -40,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
+    # Late, because it takes a second and the other commands don't need it.
+    from maskwright.compiler import Compiler
+
     kind = kind_of(options.source, options.kind)
     chosen, limits = _options(options), _limits(options.limit)
     source = read_source(options.source)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from maskwright.compiler import CompileError, Vocabulary
+from maskwright.compiler.diagnostics import CompileError
+from maskwright.compiler.vocabulary import Vocabulary
 from maskwright.workers import Artifact, ArtifactError, VocabularyPack
 
 from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal

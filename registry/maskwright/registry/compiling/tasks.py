@@ -2,7 +2,8 @@
 
 A child keeps the vocabularies it used last, since reading one takes seconds and every job needs one. What a
 source did wrong comes back as `Refused`; running out of time inside the compiler as `Overrun`, which says
-nothing about the source and must not be remembered.
+nothing about the source and must not be remembered. The compiler's engine is imported by the first job, so
+that the server itself never loads it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maskwright.compiler import Compiler, Vocabulary
 from maskwright.compiler.diagnostics import CompileError, LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
+
+if TYPE_CHECKING:
+    from maskwright.compiler import Vocabulary
 
 KEPT_VOCABULARIES = 2
 RESOURCE_LIMITS = frozenset({"compile_seconds"})
@@ -68,6 +71,8 @@ class ReadTokenizer:
 
 def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
     """Compiles one source. Costs what the compiler costs, and reading the vocabulary the first time."""
+    from maskwright.compiler import Compiler
+
     try:
         vocabulary, pack_hash = _vocabulary(job.tokenizer_path, job.fingerprint)
         compiler = Compiler(vocabulary, options=job.options, limits=job.limits)
@@ -89,6 +94,8 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
 
 def read_tokenizer(path: str) -> ReadTokenizer | Refused:
     """Reads a tokenizer file and builds its pack."""
+    from maskwright.compiler import Vocabulary
+
     try:
         vocabulary = Vocabulary.from_file(path)
         return ReadTokenizer(
@@ -118,6 +125,8 @@ def _vocabulary(path: str, fingerprint: str) -> tuple[Vocabulary, str]:
     if fingerprint in _vocabularies:
         _vocabularies.move_to_end(fingerprint)
         return _vocabularies[fingerprint]
+    from maskwright.compiler import Vocabulary
+
     vocabulary = Vocabulary.from_file(path)
     if vocabulary.fingerprint != fingerprint:
         raise RuntimeError(f"{path} has fingerprint {vocabulary.fingerprint}, not {fingerprint}")

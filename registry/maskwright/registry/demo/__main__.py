@@ -153,7 +153,7 @@ class _Demo:
         self._say(
             f"\n{schema.name:<12} fetched, checked and loaded in {row['load_seconds'] * 1000:.0f} ms\n"
             f"  sampled    {len(row['samples'])} texts, {row['tokens']:,} tokens; a step allowed"
-            f" {statistics.median(row['legal']):,.0f} tokens at the median; fill + accept {microseconds:.1f} µs\n"
+            f" {statistics.median(row['legal']):,.0f} at the median; fill + accept {microseconds:.1f} µs\n"
             f"  valid      {valid} of {len(finished)} by jsonschema-rs"
         )
         for text in sorted(finished, key=len)[len(finished) // 2 :][:SHOWN]:

@@ -1,7 +1,7 @@
-"""The demo's worker process: fetches artifacts over gRPC, samples under their masks, prints texts as JSON lines.
+"""The demo's worker process: fetches artifacts over gRPC, samples under their masks, prints JSON lines.
 
-It stands for an inference worker, so it uses the worker runtime and its client; the compiler isn't imported, and
-it says so.
+It stands for an inference worker, so it uses the worker runtime and its client; the compiler isn't imported,
+and it says so.
 
     python -m maskwright.registry.demo.worker ADDRESS CACHE NUMBER SEED ARTIFACT...
 """
