@@ -40,9 +40,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
 
 def _config(options: argparse.Namespace) -> ServerConfig:
     try:
-        config = ServerConfig(
-            address=options.listen, data=options.data, drain_seconds=options.drain_seconds
-        )
+        config = ServerConfig(address=options.listen, data=options.data, drain_seconds=options.drain_seconds)
         if options.compilers is not None:
             pool = dataclasses.replace(config.pool, children=options.compilers)
             config = dataclasses.replace(config, pool=pool)

@@ -299,9 +299,7 @@ def _choice(name: str, value: Any) -> Any:
     return found.number
 
 
-def _upload(
-    data: bytes, name: str, beside: Mapping[str, bytes]
-) -> Iterator[tokenizer_pb2.RegisterRequest]:
+def _upload(data: bytes, name: str, beside: Mapping[str, bytes]) -> Iterator[tokenizer_pb2.RegisterRequest]:
     digest = types_pb2.Digest(hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
     companions = [tokenizer_pb2.RegisterRequest.Companion(name=n, data=d) for n, d in beside.items()]
     header = tokenizer_pb2.RegisterRequest.Header(digest=digest, name=name, beside=companions)

@@ -1,0 +1,102 @@
+"""Servers on loopback, each in a thread with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import faulty
+import pytest
+
+from maskwright.compiler.options import Limits
+from maskwright.registry.compiling import PoolLimits
+from maskwright.registry.config import ServerConfig
+from maskwright.registry.server import Server, Tasks
+from maskwright.workers.client import DiskCache, RegisteredTokenizer, RegistryClient
+
+FAULTY = Tasks(faulty.compile_source, faulty.read_tokenizer, "test-1")
+TOKENIZER = b"not a tokenizer, but the tasks don't mind " * 100
+
+
+@contextmanager
+def running(config: ServerConfig, tasks: Tasks | None = FAULTY) -> Iterator[tuple[str, Server]]:
+    """A server; yields its address and itself."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> tuple[str, Server]:
+        server = Server(config, tasks)
+        return await server.start(), server
+
+    address, server = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+    try:
+        yield address, server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ServerConfig:
+    return ServerConfig(
+        address="127.0.0.1:0",
+        data=tmp_path / "data",
+        pool=PoolLimits(children=1, queue=64, memory_bytes=4 << 30),
+        profiles={"default": Limits(), "tight": Limits(compile_seconds=0.2)},
+        chunk_bytes=4096,
+        drain_seconds=0.5,
+    )
+
+
+@pytest.fixture
+def server(config: ServerConfig) -> Iterator[tuple[str, Server]]:
+    with running(config) as started:
+        yield started
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Iterator[Callable[..., RegistryClient]]:
+    """Makes clients; `cache` names their folder. They don't try again unless told to."""
+    made: list[RegistryClient] = []
+
+    def make(address: str, cache: str = "cache", attempts: int = 1, timeout: float = 60.0) -> RegistryClient:
+        made.append(
+            RegistryClient(address, cache=DiskCache(tmp_path / cache), attempts=attempts, timeout=timeout)
+        )
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def client(server: tuple[str, Server], connect: Callable[..., RegistryClient]) -> RegistryClient:
+    return connect(server[0])
+
+
+@pytest.fixture
+def tokenizer(client: RegistryClient) -> RegisteredTokenizer:
+    return client.register_tokenizer(TOKENIZER, "demo.json")
+
+
+@pytest.fixture
+def compilations(config: ServerConfig) -> Callable[[], int]:
+    """How many compilations children have begun."""
+
+    def count() -> int:
+        logs = (config.data / "workspace").rglob("compiled.log")
+        return sum(len(log.read_text().splitlines()) for log in logs)
+
+    return count
+
+
+def with_pool(config: ServerConfig, **changes: int) -> ServerConfig:
+    return replace(config, pool=replace(config.pool, **changes))
