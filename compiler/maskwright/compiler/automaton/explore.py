@@ -108,12 +108,26 @@ def explore(
     return e.finish(start=info.controls[info.start], accepting=good)
 
 
-def explore_library(roots: dict[str, Frame], base: ByteAutomaton | None = None) -> ByteAutomaton:
-    """A library of frames, each entry at its root's start."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A state of a frame where callers may enter it, as they do at its start."""
+
+    frame: Frame
+    state: State
+
+
+def explore_library(
+    roots: dict[str, Frame] | dict[str, Frame | Entry], base: ByteAutomaton | None = None
+) -> ByteAutomaton:
+    """A library of frames, each entry at its root's start or at the state that an `Entry` names."""
     e = _Explorer(base, Limits(), None)
-    infos = {name: e.enter(frame) for name, frame in roots.items()}
+    entries: dict[str, int] = {}
+    for name, root in roots.items():
+        frame = root.frame if isinstance(root, Entry) else root
+        build = e.enter(frame)
+        entries[name] = e.control(build, root.state) if isinstance(root, Entry) else build.controls[build.start]
     e.run()
-    return e.finish(entries={name: i.controls[i.start] for name, i in infos.items()})
+    return e.finish(entries=entries)
 
 
 class _FrameBuild:

@@ -2,6 +2,8 @@
 
     string, key, char, number, integer, true, false, boolean, null
     whitespace:<bound>
+    at_most:<n>, inside_at_most:<n>    a string of at most n characters (0..255), entered before or after its quote
+    chunk:<n>, exact:<n>               n (256, 65536) characters of a string; see counts.py
     object:<style>, array:<style>      any object and array; style is `compact` or `flexible:<bound>`
 
 `key` starts inside a key (after its quote, between characters) and ends with the closing quote. `char` is one character of
@@ -10,16 +12,15 @@ a string that takes more than one byte.
 
 from __future__ import annotations
 
-from maskwright.compiler.automaton.explore import Frame
+from maskwright.compiler.automaton.explore import Entry, Frame
 from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema.counts import BIG, CHUNK
 from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import TRUE, Space
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.layout import root_nest
 from maskwright.compiler.schema.lower import Lowering
 from maskwright.compiler.schema.numbers import Integer
-from maskwright.compiler.schema.strings import wide_char
-from maskwright.compiler.schema.tables import TableFrame
 from maskwright.compiler.schema.values import Values
 
 
@@ -30,11 +31,11 @@ def make_values(options: CompileOptions) -> Values:
     return Values(Lowering(Document(True), space, languages), options, limits, None)
 
 
-def library_frames(whitespace_bound: int) -> dict[str, Frame]:
+def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
     """Frames by entry name, for `explore_library`."""
     flexible = make_values(CompileOptions(max_whitespace=whitespace_bound))
     compact = make_values(CompileOptions(whitespace="compact"))
-    out: dict[str, Frame] = {}
+    out: dict[str, Frame | Entry] = {}
     for values, style in ((flexible, f"flexible:{whitespace_bound}"), (compact, "compact")):
         nest = root_nest(values.options)
         out[f"object:{style}"] = values.object(TRUE, (), (), nest, "")
@@ -50,5 +51,12 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame]:
         assert frame is not None
         out[name] = frame
     out["key"] = flexible.key_tail((), b"")
-    out["char"] = flexible.shared("char", lambda: TableFrame("char", wide_char()))
+    out["char"] = flexible.counting("char")
+    counter = flexible.counting(f"at_most:{CHUNK - 1}")
+    for n in range(CHUNK):
+        out[f"at_most:{n}"] = Entry(counter, ("quote", n))
+        out[f"inside_at_most:{n}"] = Entry(counter, n)
+    for size in (CHUNK, BIG):
+        out[f"exact:{size}"] = flexible.counting(f"exact:{size}")
+        out[f"chunk:{size}"] = flexible.counting(f"chunk:{size}")
     return out

@@ -2,7 +2,7 @@
 
     free        any JSON string, any escapes, no lone surrogates: the library's `string`
     finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie (DAWG)
-    counted     only lengths: `CountedFrame`
+    counted     only lengths (counts.py)
     judged      a product of languages over decoded characters, encoded with all JSON escapes
     guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the text must be
                 spelled canonically until it differs from every member of the set, so that membership is decided by
@@ -20,15 +20,12 @@ from typing import Any
 from maskwright.compiler.automaton.explore import Call, Frame, Stay
 from maskwright.compiler.regular import ANY_STRING, Classifier, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
-from maskwright.compiler.schema.atoms import Length, StringSet
+from maskwright.compiler.schema.atoms import StringSet
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, conjuncts, constant
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.tables import Table
 
 QUOTE = 0x22
-BACKSLASH = 0x5C
-PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
-"""Characters that stand for themselves in one byte."""
 
 
 def spell(text: str) -> bytes:
@@ -281,80 +278,3 @@ class _Trie:
                     self.edges.append({})
                 node = n
             self.ends[node] = member
-
-
-# -- counting --------------------------------------------------------------------------------------------------------
-
-
-class CharFrame:
-    """One character that isn't a plain byte: an escape, or a UTF-8 sequence of two to four bytes."""
-
-    def __init__(self, table: Table) -> None:
-        self.name, self.pointer, self.table = "char", "", table
-
-    def start(self) -> int:
-        return 0
-
-    def transitions(self, state: int) -> Iterable[Stay | Call]:
-        return [Stay(a, b, t) for a, b, t in self.table.rows[state]]
-
-    def verdict(self, state: int) -> Hashable | None:
-        return self.table.labels[state]
-
-    def resume(self, continuation: Any, verdict: Any) -> None:
-        raise TypeError("calls nothing")
-
-
-def wide_char() -> Table:
-    """The table of one character that takes more than one byte."""
-    body = free_body(False)
-    plain = {b for a, z in PLAIN for b in range(a, z + 1)}
-    start = [(a, b, t) for a, b, t in body.transitions[0] if a not in plain]
-    back = body.n_states
-    rows = [tuple(start), *([tuple((a, b, t or back) for a, b, t in row) for row in body.transitions[1:]]), ()]
-    return Table(tuple(rows), (*([None] * back), ()))
-
-
-class CountedFrame:
-    """A string by its number of characters: at least `low`, at most `high` (None: no bound).
-
-    States: ("quote",) · characters read, saturated at `low` when there's no upper bound · "end".
-    """
-
-    def __init__(self, low: int, high: int | None, wide: Frame, pointer: str = "") -> None:
-        self.name = f"string {low}..{'' if high is None else high}"
-        self.low, self.high, self.wide, self.pointer = low, high, wide, pointer
-
-    def start(self) -> str:
-        return "quote"
-
-    def transitions(self, state: str | int) -> Iterable[Stay | Call]:
-        if state == "quote":
-            yield Stay(QUOTE, QUOTE, 0)
-        if not isinstance(state, int):
-            return
-        if self.high is None or state < self.high:
-            after = min(state + 1, self.low) if self.high is None else state + 1
-            for low, high in PLAIN:
-                yield Stay(low, high, after)
-            yield Call(self.wide, after)
-        if state >= self.low:
-            yield Stay(QUOTE, QUOTE, "end")
-
-    def verdict(self, state: str | int) -> Hashable | None:
-        return () if state == "end" else None
-
-    def resume(self, continuation: int, verdict: Any) -> int:
-        return continuation
-
-
-def lengths(must: Formula) -> tuple[int, int | None] | None:
-    """The range when `must` is a conjunction of lengths (or their negations), else None."""
-    low, high = 0, None
-    for c in conjuncts(must):
-        payload = c.payload if c.payload is not None else (c.args[0].payload if c.kind.name == "NOT" else None)
-        if not isinstance(payload, Length) or c.payload is None:
-            return None
-        low = max(low, payload.low)
-        high = payload.high if high is None else high if payload.high is None else min(high, payload.high)
-    return low, high

@@ -16,6 +16,18 @@ from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.arrays import ArrayFrame
 from maskwright.compiler.schema.atoms import Has
 from maskwright.compiler.schema.container import Mapped
+from maskwright.compiler.schema.counts import (
+    BIG,
+    CHUNK,
+    AtMostFrame,
+    BigChunkFrame,
+    ChunkFrame,
+    CountedFrame,
+    InsideAtMostFrame,
+    closed_verdict,
+    lengths,
+    wide_char,
+)
 from maskwright.compiler.schema.document import Schema
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts
 from maskwright.compiler.schema.goals import ANYTHING, Formulas, Goal
@@ -24,16 +36,7 @@ from maskwright.compiler.schema.layout import Nest, whitespace_table
 from maskwright.compiler.schema.lower import KINDS, Lowering, Order, ValueKind
 from maskwright.compiler.schema.numbers import Integer, free_number, judge_numbers
 from maskwright.compiler.schema.objects import ObjectFrame
-from maskwright.compiler.schema.strings import (
-    CountedFrame,
-    GuardedFrame,
-    StringJudge,
-    free_key,
-    free_string,
-    lengths,
-    string_sets,
-    wide_char,
-)
+from maskwright.compiler.schema.strings import GuardedFrame, StringJudge, free_key, free_string, string_sets
 from maskwright.compiler.schema.tables import Table, TableFrame
 
 Calls = tuple[tuple[Frame, Mapped], ...]
@@ -167,11 +170,31 @@ class Values:
             return TableFrame("enum", self.strings.finite(members), pointer)
         bounds = None if watched else lengths(must)
         if bounds is not None:
-            wide = self.shared("char", lambda: TableFrame("char", wide_char()))
-            return CountedFrame(*bounds, wide, pointer)
+            low, high = bounds
+            if low == 0 and high is not None and high < CHUNK:
+                return self.counting(f"at_most:{high}")
+            return CountedFrame(low, high, self.counting, lambda f: closed_verdict(f, self.library), pointer)
         if any(True for f in (must, *watched) for _ in string_sets(f)):
             return GuardedFrame(self.strings, must, watched, pointer)
         return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+
+    def counting(self, entry: str) -> Frame:
+        """The library's frames that count characters: `char` and those of counts.py by name and count."""
+        return self.shared(entry, lambda: self._counting(entry))
+
+    def _counting(self, entry: str) -> Frame:
+        if entry == "char":
+            return TableFrame("char", wide_char())
+        kind, _, count = entry.partition(":")
+        wide = self.counting("char")
+        if kind == "at_most":
+            return AtMostFrame(int(count), wide)
+        if kind == "inside_at_most":
+            return InsideAtMostFrame(int(count), wide)
+        if int(count) == BIG:
+            chunk = self.counting(f"{kind}:{CHUNK}")
+            return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
+        return ChunkFrame(kind == "chunk", wide)
 
     def key_tail(self, languages: tuple[Formula, ...], read: bytes) -> Frame:
         """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the key."""
