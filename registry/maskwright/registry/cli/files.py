@@ -10,6 +10,7 @@ from pathlib import Path
 from maskwright.compiler.diagnostics import CompileError
 from maskwright.compiler.vocabulary import Vocabulary
 from maskwright.workers import Artifact, ArtifactError, VocabularyPack
+from maskwright.workers.container import read_container
 
 from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
 
@@ -51,12 +52,14 @@ def read_artifact(path: str, tokenizer: str | None, terminal: Terminal) -> Artif
         try:
             if tokenizer is None:
                 return Artifact.load(path)
-            return Artifact.load(path, _pack(path, tokenizer, terminal))
+            data = Path(path).read_bytes()
+            read_container(data)
+            return Artifact.from_bytes(data, _pack(tokenizer, terminal))
         except ArtifactError as error:
             raise Failure(EXIT_FILE, f"{path}: {error}") from error
 
 
-def _pack(artifact: str, tokenizer: str, terminal: Terminal) -> VocabularyPack:
+def _pack(tokenizer: str, terminal: Terminal) -> VocabularyPack:
     vocabulary = read_vocabulary(tokenizer, terminal)
     with terminal.working("building the vocabulary pack"):
         return VocabularyPack.from_bytes(vocabulary.pack_bytes())
