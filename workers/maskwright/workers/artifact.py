@@ -76,7 +76,7 @@ class Artifact:
         lists = 8 * (len(machine.moves) + len(machine.final) + len(machine.returns) + len(self.rows.dense))
         own = machine.moves[self.automaton.first_control :]
         expanded = len({id(moves) for moves in own}) * 2104
-        return len(self._container.buffer) + lists + expanded + self.rows.expanded_bytes()
+        return len(self._container.buffer) + lists + expanded + self.rows.memory()
 
     def frame_name(self, frame: int) -> tuple[str, str]:
         """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""

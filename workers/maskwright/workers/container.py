@@ -10,7 +10,8 @@ The format is `compiler/artifact/FORMAT.md`; this file is its reader and writer.
 A file's digest, its name, is SHA-256 over the whole file. The order of the reader's checks, each before
 anything relies on it: length, magic, version, features, header length, checksum, header JSON, section table
 (order, bounds, cover, padding), and for each section when it's read its codec and length. Cost: one pass of
-SHA-256, and memory for the sections that are compressed. What sections mean isn't known here.
+SHA-256, and memory for the sections that are compressed. What sections mean isn't known here. Machines
+that aren't little-endian aren't supported.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ DTYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "u8": np.uint64, "i4
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _COMPRESS_FROM, _WORTH = 256, 0.95
 
+if sys.byteorder != "little":
+    raise ImportError("masks and files are little-endian, and so must be the machine")
+
 Buffer = bytes | bytearray | memoryview
 Array = npt.NDArray[Any]
 
@@ -80,7 +84,7 @@ class Container:
         return self.sections[name].offset if name in self.sections else None
 
     def array(self, name: str) -> Array:
-        """A section as a read-only one-dimensional array in native byte order: a view of the file where it's
+        """A section as a read-only one-dimensional array a view of the file where it's
         stored raw.
 
         Raises ArtifactError when the section is missing or its compressed bytes don't hold what the table
@@ -92,12 +96,8 @@ class Container:
         data = self.buffer[section.offset : section.offset + section.stored]
         if section.codec == "zlib":
             data = memoryview(_inflate(section, data))
-        # A dtype in native order, not "<": memoryviews index only native formats.
-        array = np.frombuffer(data, dtype=DTYPES[section.dtype])
-        if sys.byteorder == "big":
-            array = array.byteswap()
-        array.flags.writeable = False
-        return array
+        # A native dtype, not "<": memoryviews index only native formats.
+        return np.frombuffer(data, dtype=DTYPES[section.dtype])
 
     def json(self, name: str) -> Any:
         """A section of dtype u1 as JSON. Raises ArtifactError when it isn't."""
@@ -123,7 +123,7 @@ def _inflate(section: Section, data: memoryview) -> bytes:
 
 def read_container(data: Buffer) -> Container:
     """Checks a file up to its section table. `data` is kept, not copied. Raises ArtifactError."""
-    buffer = memoryview(data).cast("B")
+    buffer = memoryview(data).toreadonly().cast("B")
     minor, optional, header_end = _read_preamble(buffer)
     digest = _read_trailer(buffer)
     header = parse_json(bytes(buffer[PREAMBLE.size : header_end]), "header", PREAMBLE.size)
@@ -258,7 +258,7 @@ def write_container(
             raise ValueError(
                 f"section {name!r} of {array.dtype} with {array.ndim} dimensions can't be written"
             )
-        raw = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        raw = np.ascontiguousarray(array).tobytes()
         stored, codec = _deflate(raw) if compress else (raw, "raw")
         parts.append((name, stored, len(raw), codec, code))
     if len({name for name, *_ in parts}) != len(parts) or len(parts) > MAX_SECTIONS:

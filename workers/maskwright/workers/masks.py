@@ -53,7 +53,7 @@ def apply_token_bitmask_inplace(
         columns = vocab_size
     chosen = range(len(rows)) if indices is None else _checked(indices, len(rows))
     for i in chosen:
-        bits = np.unpackbits(np.ascontiguousarray(masks[i], "<i4").view(np.uint8), bitorder="little")
+        bits = np.unpackbits(np.ascontiguousarray(masks[i]).view(np.uint8), bitorder="little")
         np.copyto(rows[i, :columns], -np.inf, where=bits[:columns] == 0)
         rows[i, columns:] = -np.inf
 

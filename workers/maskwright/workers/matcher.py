@@ -52,7 +52,7 @@ class Matcher:
     """
 
     __slots__ = (
-        "_artifact", "_context_rows", "_dense", "_final", "_mask", "_moves", "_row_offset", "_state",
+        "_artifact", "_context_rows", "_dense", "_final", "_mask", "_moves", "_row_offset", "_rows", "_state",
         "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_views", "stop_token_ids", "vocab_size",
     )  # fmt: skip
 
@@ -71,6 +71,7 @@ class Matcher:
             artifact.machine.final,
             artifact.rows.dense,
         )
+        self._rows = artifact.rows
         self._context_rows, self._row_offset = artifact.context_rows, artifact.row_offset
         self._tokens = artifact.pack.token_cache
         self._mask: object = None
@@ -97,11 +98,12 @@ class Matcher:
         if mask is not self._mask:
             self._bind(mask)
         entry = self._state[3]
-        row = self._dense[entry >> 1]
-        if row is None:
-            row = self._artifact.rows.expand(entry >> 1)
         view = self._views[index]
-        view[:] = row
+        row = self._dense[entry >> 1]
+        if row is not None:
+            view[:] = row
+        else:
+            self._rows.fill(view, entry >> 1)
         if entry & 1:
             for byte, bit in self._stop_bits:
                 view[byte] |= bit

@@ -182,7 +182,7 @@ def _text_words(flags: Array, words: int) -> npt.NDArray[np.uint32]:
     """The bitmask of all text tokens, [words]."""
     bits = np.zeros(32 * words, np.uint8)
     bits[: len(flags)] = flags == TEXT
-    return np.packbits(bits, bitorder="little").view(np.dtype(np.uint32).newbyteorder("<")).astype(np.uint32)
+    return np.packbits(bits, bitorder="little").view(np.uint32)
 
 
 def _read_stop_ids(container: Container, vocab_size: int) -> tuple[int, ...]:

@@ -36,6 +36,8 @@ ROW_SECTIONS = ("row_base", "patch_count", "patch_word", "patch_xor")
 CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push")
 MAX_PUSHES = 4096
 """Symbols that one action may push."""
+MAX_CHAIN = 16
+"""Own rows that a row may be made of; a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,7 @@ def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.u
     base = read.values("row_base").astype(np.int64)
     own = np.arange(first_row, first_row + len(base))
     read.require("row_base", base <= own, "isn't an earlier row")
+    _check_chains(read, base, first_row)
     word = read.values("patch_word", below=len(text_words))
     xor = read.values("patch_xor", len(word))
     start = read.starts("patch_count", len(word), len(base))
@@ -259,6 +262,18 @@ def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.u
     read.require("patch_word", ascending, "isn't above the patch before it")
     read.require("patch_xor", (xor & ~text_words[word]) == 0, "holds a token that isn't text")
     return Rows(first_row, first_row + len(base), base, start, word, xor)
+
+
+def _check_chains(read: _Reader, base: I64, first_row: int) -> None:
+    """No row stands on more than `MAX_CHAIN` own rows, itself included: four doublings of "its base" leave
+    the own rows.
+    """
+    n = len(base)
+    ancestor = np.full(n + 1, n)
+    ancestor[:n] = np.where(base > first_row, base - 1 - first_row, n)
+    for _ in range(MAX_CHAIN.bit_length() - 1):
+        ancestor = ancestor[ancestor]
+    read.require("row_base", ancestor[:n] == n, f"stands on more than {MAX_CHAIN} rows")
 
 
 def read_contexts(container: Container, automaton: Automaton, n_rows: int) -> Contexts:
