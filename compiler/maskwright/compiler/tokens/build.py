@@ -24,26 +24,26 @@ from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
 from maskwright.compiler.tokens.contexts import Context, find_contexts
-from maskwright.compiler.tokens.kernels import flip_bits, set_bits
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
-from maskwright.compiler.tokens.rows import RowStore, Words
-from maskwright.compiler.tokens.tables import UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
+from maskwright.compiler.tokens.rows import Row, RowStore
+from maskwright.compiler.tokens.tables import NO_BASE, UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
 from maskwright.compiler.tokens.walk import Walked, Walker
 
 T = TypeVar("T")
 
 SUGGESTED = 3
+LARGE_MASK = 256
+NO_TOKENS: npt.NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
-    """Counts for the report. `mask_sizes` are the bits set in each own distinct row."""
+    """Counts for the report; `mask_sizes`: legal tokens in each distinct mask row that isn't the pack's."""
 
     contexts: int
     pairs: int
-    own_rows: int
     mask_sizes: tuple[int, ...]
     seconds: dict[str, float]
 
@@ -69,9 +69,10 @@ def build_tokens(
     rows = _Rows(a, prepared, walked, residuals, contexts, store)
     entries = clock.run("rows", lambda: rows.run(clock))
     context_tables = clock.run("tables", lambda: _context_tables(a, automaton, prepared, contexts, entries))
+    sizes = clock.run("sizes", lambda: store.sizes(prepared.row))
     names = tuple((f.name, f.pointer) for f in a.frames)
     tables = TokenTables(automaton, store.tables(), context_tables, a.start, names)
-    return tables, BuildStats(len(contexts), len(entries), len(store.base), tuple(store.counts), seconds)
+    return tables, BuildStats(len(contexts), len(entries), tuple(sizes), seconds)
 
 
 def follow_bytes(a: ByteAutomaton) -> npt.NDArray[np.bool_]:
@@ -146,10 +147,17 @@ class _Rows:
             end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
             for q in where[c]:
                 may_end = int(self.contexts[q].vector[end]) if end >= 0 else 0
-                entries[q, c] = 2 * self.source(c).row(q)[0] + may_end
+                entries[q, c] = 2 * self.source(c).row(q).number + may_end
             if c >= self.a.first_control:
                 del self.sources[c]  # only the pack's controls are bases for later ones
         return entries
+
+    def root_of(self, local: npt.NDArray[np.int32]) -> Row:
+        """What rows with this local mask are differences from: nothing if it's small, else the mask as a row."""
+        if len(local) > LARGE_MASK:
+            made = self.store.add(NO_BASE, local, [])
+            return Row(made.number, made.number, NO_TOKENS)
+        return Row(-1, NO_BASE, local)
 
     def source(self, c: int) -> _Local | _Differing:
         found = self.sources.get(c)
@@ -164,33 +172,32 @@ class _Local:
     """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
 
     def __init__(self, rows: _Rows, c: int, walked: Walked) -> None:
-        self.rows, self.walked = rows, walked
-        self.at = places(rows.residuals.codes[rows.a.frame_of(c)], walked.left_code)
-        self.known: dict[bytes, tuple[int, Words]] = {}
-        self.near: list[tuple[int, Words]] = []
-        self.own = c >= rows.a.first_control
-        if self.own:
-            self.local = rows.store.dense(walked.local)
+        self.rows = rows
+        by_token = np.argsort(walked.left_token, kind="stable")
+        self.token = walked.left_token[by_token]
+        self.at = places(rows.residuals.codes[rows.a.frame_of(c)], walked.left_code[by_token])
+        self.known: dict[bytes, Row] = {}
+        self.near: list[Row] = []
+        if c >= rows.a.first_control:
+            self.root = rows.root_of(np.sort(walked.local))
         else:
             number = int(rows.prepared.tables.control_row[c])
-            self.local = rows.prepared.row(number)
-            self.near.append((number, self.local))
+            self.root = Row(number, number, NO_TOKENS)
 
-    def row(self, q: int) -> tuple[int, Words]:
+    def row(self, q: int) -> Row:
         bits = self.rows.contexts[q].vector[self.at]
         key = bits.tobytes()
         found = self.known.get(key)
         if found is None:
-            more = self.walked.left_token[bits.view(np.bool_)]
-            found = self.known[key] = self.make(more)
+            found = self.known[key] = self.make(self.token[bits.view(np.bool_)])
         return found
 
-    def make(self, more: npt.NDArray[np.int32]) -> tuple[int, Words]:
-        if not len(more) and not self.own:
-            return self.near[0]
-        words = self.local.copy()
-        set_bits(words, more)
-        made = self.rows.store.add(words, self.near), words
+    def make(self, more: npt.NDArray[np.int32]) -> Row:
+        if not len(more) and self.root.number >= 0:
+            return self.root
+        root = self.root
+        tokens = more if root.root != NO_BASE else np.sort(np.concatenate([root.flipped, more]))
+        made = self.rows.store.add(root.root, tokens, self.near)
         if len(self.near) < SUGGESTED:
             self.near.append(made)
         return made
@@ -200,24 +207,21 @@ class _Differing:
     """Rows of a control that was walked beside a base: the base's row in the pushed context, with some bits flipped."""
 
     def __init__(self, rows: _Rows, c: int, walked: Beside) -> None:
-        self.rows, self.walked = rows, walked
+        self.rows, self.base = rows, walked.base
         a, codes = rows.a, rows.residuals.codes
-        self.at = places(codes[a.frame_of(c)], walked.code)
-        self.base_at = places(codes[a.frame_of(walked.base.control)], walked.base_code)
-        self.known: dict[tuple[int, bytes], tuple[int, Words]] = {}
+        by_token = np.argsort(walked.token, kind="stable")
+        self.token = walked.token[by_token]
+        self.at = places(codes[a.frame_of(c)], walked.code[by_token])
+        self.base_at = places(codes[a.frame_of(walked.base.control)], walked.base_code[by_token])
 
-    def row(self, q: int) -> tuple[int, Words]:
-        contexts, base = self.rows.contexts, self.walked.base
-        pushed = contexts[q].pushes[base.symbol]
+    def row(self, q: int) -> Row:
+        contexts = self.rows.contexts
+        pushed = contexts[q].pushes[self.base.symbol]
         differs = contexts[q].vector[self.at] != contexts[pushed].vector[self.base_at]
-        number, words = self.rows.source(base.control).row(pushed)
-        key = (number, differs.tobytes())
-        found = self.known.get(key)
-        if found is None:
-            mine = words.copy()
-            flip_bits(mine, self.walked.token[differs])
-            found = self.known[key] = self.rows.store.add(mine, [(number, words)]), mine
-        return found
+        base = self.rows.source(self.base.control).row(pushed)
+        if not differs.any():
+            return base
+        return self.rows.store.add(base.number, self.token[differs], [])
 
 
 def _context_tables(

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.machine import build_machine, flatten
-from maskwright.compiler.tokens.rows import RowStore
-from maskwright.compiler.tokens.tables import PackTables, starts
+from maskwright.compiler.tokens.rows import Row, RowStore
+from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
 from maskwright.compiler.tokens.walk import Walked, Walker
 
@@ -27,6 +27,8 @@ LEXEMES = re.compile(
     rb"(?:" + _STRING + rb"\\?|-|t|tr|tru|f|fa|fal|fals|n|nu|nul)?",
     re.DOTALL,
 )
+NEAR, CLOSE = 4, 4096
+"""A control's row is stored as a difference from one of the last few rows that aren't of a very different size."""
 NO_LIMITS = Limits(mask_bytes=1 << 40)
 
 Progress = Callable[[int, int], None]
@@ -50,11 +52,14 @@ def build_pack_tables(
     lexical = np.ones(tokens.n_suffixes, dtype=np.bool_) if keep_all else _lexical_suffixes(tokens)
     store = RowStore(vocab_size, limits=NO_LIMITS)
     control_row, left = [], []
+    near: list[Row] = []
     for c in library.own_controls():
         w = walker.walk(c)
         keep = lexical[w.left_code % tokens.n_suffixes]
         left.append(Walked(w.local, w.left_token[keep], w.left_code[keep]))
-        control_row.append(store.add(store.dense(w.local), []))
+        row = store.add(NO_BASE, np.sort(w.local), [r for r in near if abs(len(r.flipped) - len(w.local)) < CLOSE])
+        near = [row, *near[: NEAR - 1]]
+        control_row.append(row.number)
         if progress and c % 64 == 0:
             progress(c, len(library.edges))
     code = np.concatenate([np.zeros(0, dtype=np.int64), *(w.left_code for w in left)])

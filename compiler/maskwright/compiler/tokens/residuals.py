@@ -12,8 +12,7 @@ itself and computed once per vocabulary.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,9 +41,9 @@ def close_residuals(
     """R and the gathers of the own frames and symbols of `a`, on top of the base's."""
     c = _Closure(a, walker, base or Residuals())
     for control, w in walked.items():
-        c.add(a.frame_of(control), np.unique(w.residual_codes).tolist())
+        c.add(a.frame_of(control), distinct(w.residual_codes))
     for f in range(a.first_frame, a.n_frames):
-        c.add(f, [v * walker.tokens.n_suffixes for v in range(a.frame_info(f).verdicts)])
+        c.add(f, np.arange(a.frame_info(f).verdicts, dtype=np.int64) * walker.tokens.n_suffixes)
     c.run()
     return c.finish()
 
@@ -52,57 +51,85 @@ def close_residuals(
 class _Closure:
     def __init__(self, a: ByteAutomaton, walker: Walker, base: Residuals) -> None:
         self.a, self.walker, self.base = a, walker, base
-        self.found: dict[int, set[int]] = defaultdict(set)
-        self.pending: dict[int, list[int]] = defaultdict(list)
-        self.callers: dict[int, list[int]] = defaultdict(list)
+        self.found: dict[int, I64] = {f: NOTHING for f in range(a.first_frame, a.n_frames)}
+        self.pending: dict[int, I64] = {}
+        self.callers: dict[int, list[int]] = {}
         self.returns: dict[int, I32] = {}
-        self.values: dict[int, list[tuple[I64, I64]]] = defaultdict(list)
+        self.values: dict[int, list[tuple[I64, I64]]] = {}
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)
-            self.callers[sym.callee].append(s)
+            self.callers.setdefault(sym.callee, []).append(s)
             self.returns[s] = np.array([-1 if m is None else m.target for m in sym.returns], dtype=np.int32)
+            self.values[s] = []
 
-    def add(self, frame: int, codes: Iterable[int]) -> None:
-        new = [c for c in codes if c not in self.found[frame]]
-        self.found[frame].update(new)
-        self.pending[frame].extend(new)
+    def add(self, frame: int, codes: I64) -> None:
+        """`codes` is sorted and without doubles."""
+        new = codes[~contains(self.found[frame], codes)]
+        if len(new):
+            self.found[frame] = merge(self.found[frame], new)
+            self.pending[frame] = merge(self.pending.get(frame, NOTHING), new)
 
     def run(self) -> None:
         for callee in sorted(self.callers):
             if callee < self.a.first_frame:
                 self.pass_on(callee, self.base.codes[callee])
         while self.pending:
-            frame, codes = self.pending.popitem()
-            if codes:
-                self.pass_on(frame, np.array(codes, dtype=np.int64))
+            frame = min(self.pending)
+            self.pass_on(frame, self.pending.pop(frame))
 
     def pass_on(self, callee: int, codes: I64) -> None:
-        for s in self.callers[callee]:
+        for s in self.callers.get(callee, ()):
             out = self.walker.worth(self.returns[s], codes)
             self.values[s].append((codes, out))
-            left = out[out >= 0]
-            if len(left):
-                self.add(self.a.symbol(s).caller, np.unique(left).tolist())
+            self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
 
     def finish(self) -> Residuals:
         a, out = self.a, Residuals(dict(self.base.codes), dict(self.base.gather))
-        for f in range(a.first_frame, a.n_frames):
-            out.codes[f] = np.array(sorted(self.found[f]), dtype=np.int64)
+        out.codes.update(self.found)
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)
-            callee, caller = out.codes[sym.callee], out.codes[sym.caller]
+            callee = out.codes[sym.callee]
             value = np.full(len(callee), FALSE, dtype=np.int64)
             for codes, worth in self.values[s]:
-                value[np.searchsorted(callee, codes)] = worth
-            out.gather[s] = places(caller, value)
+                if len(codes) == len(callee):
+                    value = worth
+                else:
+                    value[np.searchsorted(callee, codes)] = worth
+            out.gather[s] = places(out.codes[sym.caller], value)
         return out
+
+
+NOTHING: I64 = np.zeros(0, dtype=np.int64)
+
+
+def distinct(codes: I64) -> I64:
+    """Sorted, without doubles."""
+    if len(codes) < 2:
+        return codes
+    codes = np.sort(codes)
+    first: npt.NDArray[np.bool_] = np.concatenate([np.ones(1, dtype=np.bool_), codes[1:] != codes[:-1]])
+    return codes[first]
+
+
+def contains(codes: I64, wanted: I64) -> npt.NDArray[np.bool_]:
+    """Which of `wanted` are in the sorted `codes`."""
+    if not len(codes) or not len(wanted):
+        return np.zeros(len(wanted), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    found: npt.NDArray[np.bool_] = codes[at] == wanted
+    return found
+
+
+def merge(codes: I64, new: I64) -> I64:
+    """The union of sorted arrays that share nothing."""
+    return np.sort(np.concatenate([codes, new])) if len(codes) else new
 
 
 def places(codes: I64, wanted: I64) -> I32:
     """Where each wanted code stands in a vector over `codes` that ends with false, true; an unknown code is false."""
-    at = np.searchsorted(codes, wanted)
-    known = at < len(codes)
-    known[known] = codes[at[known]] == wanted[known]
-    at[~known] = len(codes)
-    at[wanted == TRUE] = len(codes) + 1
-    return at.astype(np.int32)
+    out = np.full(len(wanted), len(codes), dtype=np.int32)
+    out[wanted == TRUE] = len(codes) + 1
+    real = np.flatnonzero(wanted >= 0)
+    real = real[contains(codes, wanted[real])]
+    out[real] = np.searchsorted(codes, wanted[real])
+    return out

@@ -1,72 +1,117 @@
 """Distinct mask rows, kept as differences.
 
-A row is made dense once (32-bit words), named by its content, and stored as the words in which it differs from the
-nearest of a few candidates: the all-zero row, the rows the caller suggests, and the latest rows.
+A row is described by a *root*, a row that is already stored (or NO_BASE: no bit set), and the tokens whose bits are flipped
+on it, ascending. Equal descriptions are one row. What is stored is the shorter of: the difference from the root, the
+difference from a row with the same root that the caller suggests. So a control's rows in many contexts, which differ in a
+few tokens each, cost those tokens only, and nothing is made dense at compile time.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
-from maskwright.compiler.tokens.kernels import nearest, set_bits
 from maskwright.compiler.tokens.tables import NO_BASE, RowTables, starts
 
-Words = npt.NDArray[np.uint32]
-LATEST = 6
+I32 = npt.NDArray[np.int32]
+U32 = npt.NDArray[np.uint32]
+
+MAX_DEPTH = 8
+"""Rows that a row may stand on; the format allows 16, and a row on a context's row adds one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`number` is global; the row's content is that of `root` with `flipped` tokens' bits inverted."""
+
+    number: int
+    root: int
+    flipped: I32
 
 
 class RowStore:
     """Rows of one artifact (or pack), numbered from `first` on."""
 
     def __init__(self, vocab_size: int, first: int = 0, limits: Limits | None = None) -> None:
-        self.words = (vocab_size + 31) // 32
+        self.row_bytes = (vocab_size + 31) // 32 * 4
         self.first = first
         self.limit = (limits or Limits()).mask_bytes
-        self.zero: Words = np.zeros(self.words, dtype=np.uint32)
-        self.numbers: dict[bytes, int] = {}
+        self.known: dict[tuple[int, bytes], Row] = {}
         self.base: list[int] = []
-        self.patch_word: list[Words] = []
-        self.patch_xor: list[Words] = []
-        self.latest: deque[tuple[int, Words]] = deque(maxlen=LATEST)
-        self.counts: list[int] = []
+        self.depth: dict[int, int] = {}
+        self.word: list[U32] = []
+        self.xor: list[U32] = []
 
-    def dense(self, tokens: npt.NDArray[np.int32]) -> Words:
-        """The row with exactly these tokens' bits."""
-        row = self.zero.copy()
-        set_bits(row, tokens)
-        return row
-
-    def add(self, row: Words, suggested: list[tuple[int, Words]]) -> int:
-        """The number of this row. `suggested`: (global number, dense) of rows that may be near."""
-        name = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
-        found = self.numbers.get(name)
+    def add(self, root: int, flipped: I32, near: list[Row]) -> Row:
+        """The row of this description. `near`: rows that may differ in less than the root does."""
+        key = (root, flipped.tobytes())
+        found = self.known.get(key)
         if found is not None:
             return found
-        found = self.numbers[name] = self.first + len(self.base)
-        if 4 * self.words * (len(self.base) + 1) > self.limit:
-            raise LimitExceeded("mask_bytes", self.limit, 4 * self.words * (len(self.base) + 1), "rows")
-        candidates = [(NO_BASE, self.zero), *suggested, *self.latest]
-        best, _ = nearest(np.stack([c[1] for c in candidates]), row)
-        number, base = candidates[best]
-        where = np.flatnonzero(row != base)
-        self.base.append(number)
-        self.patch_word.append(where.astype(np.uint32))
-        self.patch_xor.append(row[where] ^ base[where])
-        self.latest.append((found, row))
-        self.counts.append(int(np.bitwise_count(row).sum()))
+        if self.row_bytes * (len(self.base) + 1) > self.limit:
+            raise LimitExceeded("mask_bytes", self.limit, self.row_bytes * (len(self.base) + 1), "rows")
+        base, patch = root, flipped
+        for row in near:
+            if row.root == root and len(patch) and self.depth[row.number] < MAX_DEPTH:
+                other = symmetric_difference(flipped, row.flipped)
+                if len(other) < len(patch):
+                    base, patch = row.number, other
+        found = self.known[key] = Row(self.first + len(self.base), root, flipped)
+        self.depth[found.number] = self.depth.get(base, 0) + 1
+        word, xor = words_of(patch)
+        self.base.append(base)
+        self.word.append(word)
+        self.xor.append(xor)
         return found
+
+    def sizes(self, pack_row: Callable[[int], U32]) -> list[int]:
+        """The number of tokens in each row. `pack_row` gives a row below `first`, dense."""
+        kept: dict[int, U32] = {}
+        bases = set(self.base)
+        out = []
+        for i, (base, word, xor) in enumerate(zip(self.base, self.word, self.xor, strict=True)):
+            if base == NO_BASE:
+                words = np.zeros(self.row_bytes // 4, dtype=np.uint32)
+            else:
+                words = (kept[base] if base >= self.first else pack_row(base)).copy()
+            words[word] ^= xor
+            out.append(int(np.bitwise_count(words).sum()))
+            if self.first + i in bases:
+                kept[self.first + i] = words
+        return out
 
     def tables(self) -> RowTables:
         empty = np.zeros(0, dtype=np.uint32)
         return RowTables(
             row_base=np.array(self.base, dtype=np.uint32),
-            patch_start=starts(map(len, self.patch_word)),
-            patch_word=np.concatenate([empty, *self.patch_word]),
-            patch_xor=np.concatenate([empty, *self.patch_xor]),
+            patch_start=starts(map(len, self.word)),
+            patch_word=np.concatenate([empty, *self.word]),
+            patch_xor=np.concatenate([empty, *self.xor]),
         )
+
+
+def symmetric_difference(a: I32, b: I32) -> I32:
+    """Of ascending arrays without doubles: what is in one of them only, ascending."""
+    both = np.sort(np.concatenate([a, b]), kind="stable")
+    if len(both) < 2:
+        return both
+    same = both[1:] == both[:-1]
+    keep = np.ones(len(both), dtype=np.bool_)
+    keep[1:] &= ~same
+    keep[:-1] &= ~same
+    return both[keep]
+
+
+def words_of(tokens: I32) -> tuple[U32, U32]:
+    """Ascending tokens as (word, bits) pairs, a word once."""
+    word = (tokens >> 5).astype(np.uint32)
+    bit = np.uint32(1) << (tokens & 31).astype(np.uint32)
+    if not len(word):
+        return word, bit
+    first = np.flatnonzero(np.concatenate([[True], word[1:] != word[:-1]]))
+    return word[first], np.bitwise_or.reduceat(bit, first)
