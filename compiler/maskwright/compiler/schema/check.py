@@ -36,27 +36,49 @@ class Findings:
 def check(document: Document, languages: Languages, options: CompileOptions, limits: Limits) -> Findings:
     """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
     found = Findings(faults=list(document.faults))
-    work, seen = [document.root], {document.root.pointer}
-    while work:
-        schema = work.pop()
+    reached = _reach(document, found)
+    for schema, negative in reached.values():
         _check_sizes(schema, limits)
-        below = [child for keyword, _, child in document.children(schema) if KEYWORDS[keyword].treatment != "annotation"]
         for keyword in schema.value if isinstance(schema.value, dict) else ():
-            _check_keyword(schema, keyword, languages, options, found)
-        if schema.has("$ref") and isinstance(schema.value["$ref"], str):
-            target = document.resolve(schema, schema.value["$ref"])
-            if isinstance(target, Diagnostic):
-                found.faults.append(target)
-            else:
-                below.append(target)
-        for child in reversed(below):
-            if child.pointer not in seen:
-                seen.add(child.pointer)
-                work.append(child)
+            _check_keyword(schema, keyword, negative, languages, options, found)
     found.faults += [f for f in document.faults if f not in found.faults]
     if not found.faults:
         found.faults += _loops(document)
     return found
+
+
+def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool]]:
+    """Every schema that the root applies, by pointer, and whether a value may have to fail it."""
+    out: dict[str, tuple[Schema, bool]] = {}
+    work = [(document.root, True, False)]
+    seen: set[tuple[str, bool]] = set()
+    while work:
+        schema, positive, negative = work.pop()
+        fresh = [(p, s) for p, s in ((True, positive), (False, negative)) if s and (schema.pointer, p) not in seen]
+        if not fresh:
+            continue
+        first = schema.pointer not in out
+        seen.update((schema.pointer, p) for p, _ in fresh)
+        out[schema.pointer] = (schema, negative or (not first and out[schema.pointer][1]))
+        below = [(child, *_polarity(schema, k, positive, negative)) for k, _, child in document.children(schema)
+                 if KEYWORDS[k].treatment != "annotation"]
+        if schema.has("$ref") and isinstance(schema.value["$ref"], str):
+            target = document.resolve(schema, schema.value["$ref"])
+            if isinstance(target, Schema):
+                below.append((target, positive, negative))
+            elif first:
+                found.faults.append(target)
+        work.extend(reversed(below))
+    return out
+
+
+def _polarity(schema: Schema, keyword: str, positive: bool, negative: bool) -> tuple[bool, bool]:
+    """Whether a sub-schema may have to hold, and to fail, given that of the schema around it."""
+    if keyword == "not":
+        return negative, positive
+    several = keyword == "oneOf" and len(schema.value[keyword]) > 1
+    counted = keyword == "contains" and (schema.has("maxContains") or schema.get("minContains") == 0)
+    return (True, True) if keyword == "if" or several or counted else (positive, negative)
 
 
 def _check_sizes(schema: Schema, limits: Limits) -> None:
@@ -81,7 +103,7 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
 
 
 def _check_keyword(
-    schema: Schema, keyword: str, languages: Languages, options: CompileOptions, found: Findings
+    schema: Schema, keyword: str, negative: bool, languages: Languages, options: CompileOptions, found: Findings
 ) -> None:
     pointer, known = schema.at(keyword), KEYWORDS.get(keyword)
     if not schema.has(keyword):
@@ -89,24 +111,26 @@ def _check_keyword(
         found.notes.append(_ignored(schema, keyword, pointer))
     elif known is not None and known.treatment == "annotation":
         found.treatment.append((pointer, keyword, "annotation"))
-    elif _treatment(schema, keyword, languages) == "residual":
+        return
+    treatment = _treatment(schema, keyword, negative, languages)
+    if treatment == "residual":
         found.treatment.append((pointer, keyword, "residual"))
         if options.residual == "refuse":
             found.faults.append(unsupported_keyword(keyword, pointer))
-    elif _treatment(schema, keyword, languages) == "annotation":
+    elif treatment == "annotation":
         found.treatment.append((pointer, keyword, "annotation"))
     else:
         found.treatment.append((pointer, keyword, "enforced"))
         _check_patterns(schema, keyword, languages, found)
 
 
-def _treatment(schema: Schema, keyword: str, languages: Languages) -> str:
+def _treatment(schema: Schema, keyword: str, negative: bool, languages: Languages) -> str:
     value = schema.value[keyword]
     if keyword == "uniqueItems":
         most = schema.get("maxItems")
         return "residual" if value is True and not (most is not None and most <= 1) else "enforced"
     if keyword == "format" and isinstance(value, str):
-        return languages.format_treatment(value)
+        return languages.format_treatment(value, negative)
     return "residual" if KEYWORDS[keyword].treatment == "refused" else "enforced"
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from maskwright.compiler.diagnostics import CompileError, unsupported_keyword
 from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.regex import compile_pattern
 from maskwright.compiler.regular import (
     NOTHING,
     Budget,
@@ -15,13 +13,8 @@ from maskwright.compiler.regular import (
     strings,
 )
 from maskwright.compiler.schema.atoms import Length, Matches, StringSet
+from maskwright.compiler.schema.formats import FORMATS, format_language
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
-from maskwright.compiler.schema.keywords import Draft
-
-STANDARD_FORMATS = frozenset(
-    ["date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "json-pointer", "relative-json-pointer", "uri-template", "regex"]
-)
-
 
 class Languages:
     """Compiles patterns and formats once each, to atoms of one space."""
@@ -42,26 +35,27 @@ class Languages:
         return found
 
     def _search(self, source: str, pointer: str) -> Dfa:
-        try:
-            from maskwright.compiler.regex import compile_pattern
-        except ImportError:
-            raise CompileError(unsupported_keyword("pattern", pointer)) from None
-        try:
-            return compile_pattern(
-                source, self.options.regex_dialect, mode="search", limits=self.limits, deadline=self.deadline
-            )
-        except CompileError as e:
-            for i, d in enumerate(e.diagnostics):
-                e.diagnostics[i] = replace(d, pointer=pointer)
-            raise
+        return compile_pattern(
+            source,
+            self.options.regex_dialect,
+            mode="search",
+            limits=self.limits,
+            deadline=self.deadline,
+            pointer=pointer,
+        )
 
-    def format_treatment(self, name: str) -> str:
-        """"residual" for a format that would have to be enforced and isn't, else "annotation"."""
-        return "residual" if self.options.formats == "enforce" and name in STANDARD_FORMATS else "annotation"
+    def format_treatment(self, name: str, negative: bool) -> str:
+        """How a format is treated; `negative`: where the string may have to lack it."""
+        known = FORMATS.get(name)
+        if self.options.formats != "enforce" or known is None:
+            return "annotation"
+        return "residual" if negative and known.narrower else "enforced"
 
-    def format(self, name: str, pointer: str, draft: Draft) -> Formula:
-        """True: formats aren't enforced here."""
-        return TRUE
+    def format(self, name: str) -> Formula:
+        """True for what isn't enforced."""
+        if self.options.formats != "enforce" or name not in FORMATS:
+            return TRUE
+        return self.space.atom(Matches(name, format_language(name)))
 
     def _language(self, source: str, language: Dfa) -> Formula:
         if is_universal(language):

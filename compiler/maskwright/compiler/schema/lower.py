@@ -325,7 +325,7 @@ def _pattern(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 def _format(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
     if kind != "string":
         return TRUE
-    return low.languages.format(schema.value["format"], schema.at("format"), schema.draft)
+    return low.languages.format(schema.value["format"])
 
 
 def _properties(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:

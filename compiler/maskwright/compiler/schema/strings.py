@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from maskwright.compiler.automaton.explore import Call, Frame, Stay
-from maskwright.compiler.regular import ANY_STRING, Classifier, classify, to_bytes
+from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
 from maskwright.compiler.schema.atoms import StringSet
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, conjuncts, constant
@@ -54,6 +55,22 @@ def body_table(body: Automaton, labels: list[Hashable], opening: bool) -> Table:
     return Table(tuple(rows), (*([None] * first_end), *end))
 
 
+def encode(classes: Classifier, budget: Budget) -> Classifier:
+    """With all JSON escapes. Kept for languages met before: formats come again in every schema."""
+    found = _encoded.get(classes)
+    if found is None:
+        found = to_bytes(classes, "json", budget)
+        while len(_encoded) >= MAX_ENCODED:
+            _encoded.pop(next(iter(_encoded)), None)
+        _encoded[classes] = found
+    return found
+
+
+MAX_ENCODED = 128
+_encoded: dict[Classifier, Classifier] = {}
+
+
+@cache
 def free_body(canonical: bool) -> Automaton:
     return to_bytes(ANY_STRING, "json_canonical" if canonical else "json")
 
@@ -147,7 +164,7 @@ class StringJudge:
 
     def judged(self, must: Formula, watched: tuple[Formula, ...], pointer: str) -> Table:
         classes, verdicts = self.classifier(must, watched, pointer)
-        return body_table(to_bytes(classes, "json", self.languages.budget(pointer)), list(verdicts), True)
+        return body_table(encode(classes, self.languages.budget(pointer)), list(verdicts), True)
 
     def keys(self, languages: tuple[Formula, ...], pointer: str) -> Table:
         """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a quote."""
