@@ -22,7 +22,8 @@ from maskwright.workers import (
     apply_token_bitmask_inplace,
 )
 
-CLOSING = frozenset((b'"', b"]", b"}", b"null", b'"]', b'"}', b'",', b'":', b"0", b")"))
+CLOSING = frozenset(b'"]},:')
+"""Bytes that end a JSON string, key, number or container; a token of nothing else is one that closes."""
 BONUS_PER_STEP = 0.25
 
 
@@ -52,7 +53,7 @@ class Sampler:
         self._random = np.random.default_rng(seed)
         self.mask_seconds = 0.0
         self._stops = frozenset(artifact.pack.stop_token_ids)
-        closing = [t for t in range(artifact.vocab_size) if artifact.pack.token_bytes(t) in CLOSING]
+        closing = [t for t in range(artifact.vocab_size) if CLOSING.issuperset(_spelling(artifact, t))]
         self._closing = np.array(sorted({*closing, *self._stops}), dtype=np.int64)
 
     def draw(self, max_tokens: int) -> Sample:
@@ -75,3 +76,8 @@ class Sampler:
             tokens.append(token)
             text += self._artifact.pack.token_bytes(token) or b""
         return Sample(text.decode("utf-8", "replace"), tokens, matcher.is_terminated(), legal)
+
+
+def _spelling(artifact: Artifact, token: int) -> bytes:
+    """The token's bytes; for one that has none, a byte that closes nothing."""
+    return artifact.pack.token_bytes(token) or b"\0"

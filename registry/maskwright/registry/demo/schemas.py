@@ -65,21 +65,24 @@ TREE = DemoSchema(
     },
 )
 
-OVERLAP = DemoSchema(
-    "tangled-rules",
-    "over-complex: ten alternatives, each bounding another number, that can all hold at once",
+_NAMES = [f"feature{n}" for n in range(10)]
+
+TANGLED = DemoSchema(
+    "tangled",
+    "over-complex: ten alternatives that only the last key tells apart, so any subset may still be open",
     {
+        "type": "object",
+        "properties": {**dict.fromkeys(_NAMES, True), "outcome": True},
         "anyOf": [
             {
-                "type": "object",
-                "properties": {f"p{n}": {"type": "integer", "minimum": n, "maximum": 1000 + 7 * n}},
-                "required": [f"p{(n + 1) % 10}"],
+                "properties": {name: {"type": "integer"}, "outcome": {"const": name}},
+                "required": ["outcome"],
             }
-            for n in range(10)
-        ]
+            for name in _NAMES
+        ],
     },
     profile="small",
     refused=True,
 )
 
-SCHEMAS = (REFUND, TREE, OVERLAP)
+SCHEMAS = (REFUND, TREE, TANGLED)
