@@ -27,6 +27,9 @@ class Length:
     low: int
     high: int | None
 
+    def contains(self, length: int) -> bool:
+        return self.low <= length and (self.high is None or length <= self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class StringSet:

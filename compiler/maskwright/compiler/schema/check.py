@@ -105,22 +105,16 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
 def _check_keyword(
     schema: Schema, keyword: str, negative: bool, languages: Languages, options: CompileOptions, found: Findings
 ) -> None:
-    pointer, known = schema.at(keyword), KEYWORDS.get(keyword)
+    pointer = schema.at(keyword)
     if not schema.has(keyword):
         found.treatment.append((pointer, keyword, "annotation"))
         found.notes.append(_ignored(schema, keyword, pointer))
-    elif known is not None and known.treatment == "annotation":
-        found.treatment.append((pointer, keyword, "annotation"))
         return
     treatment = _treatment(schema, keyword, negative, languages)
-    if treatment == "residual":
-        found.treatment.append((pointer, keyword, "residual"))
-        if options.residual == "refuse":
-            found.faults.append(unsupported_keyword(keyword, pointer))
-    elif treatment == "annotation":
-        found.treatment.append((pointer, keyword, "annotation"))
-    else:
-        found.treatment.append((pointer, keyword, "enforced"))
+    found.treatment.append((pointer, keyword, treatment))
+    if treatment == "residual" and options.residual == "refuse":
+        found.faults.append(unsupported_keyword(keyword, pointer))
+    elif treatment == "enforced":
         _check_patterns(schema, keyword, languages, found)
 
 
@@ -131,7 +125,8 @@ def _treatment(schema: Schema, keyword: str, negative: bool, languages: Language
         return "residual" if value is True and not (most is not None and most <= 1) else "enforced"
     if keyword == "format" and isinstance(value, str):
         return languages.format_treatment(value, negative)
-    return "residual" if KEYWORDS[keyword].treatment == "refused" else "enforced"
+    treatment = KEYWORDS[keyword].treatment
+    return "residual" if treatment == "refused" else treatment
 
 
 def _ignored(schema: Schema, keyword: str, pointer: str) -> Diagnostic:

@@ -9,12 +9,13 @@ n/65,536 + 256 states of its own at worst, and the chunks are the library's. Cha
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from maskwright.compiler.automaton.explore import Call, External, Frame, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton, step
 from maskwright.compiler.schema.atoms import Length
-from maskwright.compiler.schema.formula import Formula, Kind, conjuncts
+from maskwright.compiler.schema.formula import TRUE, Formula, Space, constant
 from maskwright.compiler.schema.strings import QUOTE, free_body
 from maskwright.compiler.schema.tables import Table
 
@@ -25,25 +26,38 @@ BIG = CHUNK * CHUNK
 FULL, CLOSED = "full", "closed"
 
 
-def lengths(must: Formula) -> tuple[int, int | None] | None:
-    """The range of lengths when `must` is a conjunction of lengths alone (a lower bound may be a negated upper one)."""
-    low, high = 0, None
-    for c in conjuncts(must):
-        payload = c.args[0].payload if c.kind is Kind.NOT else c.payload
-        if not isinstance(payload, Length):
-            return None
-        bounds = _negated(payload) if c.kind is Kind.NOT else (payload.low, payload.high)
-        if bounds is None:
-            return None
-        low = max(low, bounds[0])
-        high = bounds[1] if high is None else high if bounds[1] is None else min(high, bounds[1])
-    return low, high
+@dataclass(frozen=True, slots=True)
+class Region:
+    """So many lengths in a row (None: all that follow) with one verdict; None: the string can't have such a length."""
+
+    size: int | None
+    verdict: tuple[bool, ...] | None
 
 
-def _negated(length: Length) -> tuple[int, int | None] | None:
-    if length.high is None:
-        return (0, length.low - 1) if length.low else None
-    return None if length.low else (length.high + 1, None)
+def regions(space: Space, must: Formula, watched: tuple[Formula, ...]) -> list[Region] | None:
+    """Verdicts by length when the formulas are about nothing else, else None. Ends where `must` stays false."""
+    atoms = {a for f in (must, *watched) for a in f.atoms}
+    if not all(isinstance(a.payload, Length) for a in atoms):
+        return None
+    cuts = {0}
+    for a in atoms:
+        cuts.add(a.payload.low)  # type: ignore[attr-defined]
+        if a.payload.high is not None:  # type: ignore[attr-defined]
+            cuts.add(a.payload.high + 1)  # type: ignore[attr-defined]
+    starts = sorted(cuts)
+    out: list[Region] = []
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        known = {a: constant(a.payload.contains(start)) for a in atoms}  # type: ignore[attr-defined]
+        held = space.assign(must, known) is TRUE
+        verdict = tuple(space.assign(w, known) is TRUE for w in watched) if held else None
+        size = None if end is None else end - start
+        if out and out[-1].verdict == verdict:
+            before = out.pop().size
+            size = None if size is None or before is None else before + size
+        out.append(Region(size, verdict))
+    if out[-1].verdict is None:
+        out.pop()
+    return out
 
 
 def wide_char() -> Table:
@@ -150,31 +164,51 @@ def closed_verdict(frame: Frame, library: ByteAutomaton | None) -> Hashable:
 
 
 class CountedFrame(_CharFrame):
-    """From `low` to `high` characters (None: no bound), as a program of steps. States: "quote", step number, "end"."""
+    """A string judged by its length, as a program of steps. States: "quote", step number, ("end", verdict).
+
+    Each step stands before some character and knows the verdict of ending there. The last region's steps end with
+    a loop (no bound) or with `inside_at_most`.
+    """
 
     def __init__(
         self,
-        low: int,
-        high: int | None,
+        lengths: list[Region],
         shared: Callable[[str], Frame],
         closed: Callable[[Frame], Hashable],
         pointer: str,
     ) -> None:
-        """`shared` gives library frames by name, `closed` a chunk's verdict for the string's end."""
-        self.name, self.pointer = f"string {low}..{'' if high is None else high}", pointer
+        """`lengths` isn't empty. `shared` gives library frames by name, `closed` a chunk's verdict for an end."""
+        self.name, self.pointer = "counted string", pointer
         self.wide = shared("char")
-        exact = [(f"exact:{BIG}", low // BIG), (f"exact:{CHUNK}", low % BIG // CHUNK)]
-        self.steps: list[Frame | None] = [shared(name) for name, times in exact for _ in range(times)]
-        self.steps += [None] * (low % CHUNK)
-        self.free = len(self.steps) if high is None else -1
+        self.steps: list[tuple[str, Frame | None, tuple[bool, ...] | None]] = []
         self.ends: dict[Frame, Hashable] = {}
-        if high is not None:
-            left = high - low
-            chunks = [(f"chunk:{BIG}", left // BIG), (f"chunk:{CHUNK}", left % BIG // CHUNK)]
-            found = [shared(name) for name, times in chunks for _ in range(times)]
-            self.ends = {frame: closed(frame) for frame in found}
-            self.steps += found
-            self.steps.append(shared(f"inside_at_most:{left % CHUNK}"))
+        for i, region in enumerate(lengths):
+            if region.size is None:
+                self.steps.append(("loop", None, region.verdict))
+                continue
+            last = i == len(lengths) - 1
+            self._add(region.size - last, region.verdict, shared, closed, last)
+
+    def _add(
+        self,
+        size: int,
+        verdict: tuple[bool, ...] | None,
+        shared: Callable[[str], Frame],
+        closed: Callable[[Frame], Hashable],
+        last: bool,
+    ) -> None:
+        kind = "exact" if verdict is None else "chunk"
+        for count, times in ((BIG, size // BIG), (CHUNK, size % BIG // CHUNK)):
+            for _ in range(times):
+                frame = shared(f"{kind}:{count}")
+                self.steps.append((kind, frame, verdict))
+                if verdict is not None:
+                    self.ends.setdefault(frame, closed(frame))
+        rest = size % CHUNK
+        if last:
+            self.steps.append(("tail", shared(f"inside_at_most:{rest}"), verdict))
+        else:
+            self.steps += [("char", None, verdict)] * rest
 
     def start(self) -> Hashable:
         return "quote"
@@ -182,25 +216,24 @@ class CountedFrame(_CharFrame):
     def transitions(self, state: Any) -> Iterable[Stay | Call]:
         if state == "quote":
             yield Stay(QUOTE, QUOTE, 0)
-        elif state == self.free:
-            yield Stay(QUOTE, QUOTE, "end")
-            yield from _one_char(self.wide, state)
         elif isinstance(state, int):
-            frame = self.steps[state]
-            if frame is None:
-                yield from _one_char(self.wide, state + 1)
-            else:
+            kind, frame, verdict = self.steps[state]
+            if frame is not None:
                 yield Call(frame, ("step", state))
+                return
+            if verdict is not None:
+                yield Stay(QUOTE, QUOTE, ("end", verdict))
+            yield from _one_char(self.wide, state if kind == "loop" else state + 1)
 
     def verdict(self, state: Any) -> Hashable | None:
-        return () if state == "end" else None
+        return state[1] if isinstance(state, tuple) and state[0] == "end" else None
 
     def resume(self, continuation: Any, verdict: Any) -> Hashable:
         if not isinstance(continuation, tuple):
             state: Hashable = continuation
             return state
         at: int = continuation[1]
-        if self.free < 0 and at == len(self.steps) - 1:
-            return "end"
-        frame = self.steps[at]
-        return "end" if frame in self.ends and self.ends[frame] == verdict else at + 1
+        kind, frame, end = self.steps[at]
+        if kind == "tail" or (kind == "chunk" and frame is not None and self.ends[frame] == verdict):
+            return ("end", end)
+        return at + 1

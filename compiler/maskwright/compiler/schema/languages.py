@@ -87,6 +87,6 @@ class Languages:
         if isinstance(payload, StringSet):
             return text in payload.values
         if isinstance(payload, Length):
-            return payload.low <= len(text) and (payload.high is None or len(text) <= payload.high)
+            return payload.contains(len(text))
         assert isinstance(payload, Matches)
         return payload.language.label(text) >= 0

@@ -24,8 +24,9 @@ from maskwright.compiler.schema.counts import (
     ChunkFrame,
     CountedFrame,
     InsideAtMostFrame,
+    Region,
     closed_verdict,
-    lengths,
+    regions,
     wide_char,
 )
 from maskwright.compiler.schema.document import Schema
@@ -168,15 +169,19 @@ class Values:
         members = self.strings.members(must, watched)
         if members is not None:
             return TableFrame("enum", self.strings.finite(members), pointer)
-        bounds = None if watched else lengths(must)
-        if bounds is not None:
-            low, high = bounds
-            if low == 0 and high is not None and high < CHUNK:
-                return self.counting(f"at_most:{high}")
-            return CountedFrame(low, high, self.counting, lambda f: closed_verdict(f, self.library), pointer)
+        lengths = regions(self.space, must, watched)
+        if lengths is not None:
+            return self._counted(lengths, watched, pointer)
         if any(True for f in (must, *watched) for _ in string_sets(f)):
             return GuardedFrame(self.strings, must, watched, pointer)
         return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+
+    def _counted(self, lengths: list[Region], watched: Formulas, pointer: str) -> Frame:
+        if not lengths:
+            return TableFrame("nothing", Table(((),), (None,)), pointer)
+        if len(lengths) == 1 and not watched and lengths[0].size is not None and lengths[0].size <= CHUNK:
+            return self.counting(f"at_most:{lengths[0].size - 1}")
+        return CountedFrame(lengths, self.counting, lambda frame: closed_verdict(frame, self.library), pointer)
 
     def counting(self, entry: str) -> Frame:
         """The library's frames that count characters: `char` and those of counts.py by name and count."""
