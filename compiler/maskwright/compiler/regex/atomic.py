@@ -15,6 +15,7 @@ Anything else is refused by name and span.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from maskwright.compiler.regex.builder import unsupported
 from maskwright.compiler.regex.tree import (
@@ -131,7 +132,7 @@ class _Rewriter:
         dfa = self.compile_node(node)
         return all(not dfa.rows[s] for s in dfa.accepting)
 
-    def refuse(self) -> Node:
+    def refuse(self) -> NoReturn:
         raise unsupported(
             self.pattern, "an atomic group or possessive repeat whose parts may match in several lengths", *self.span
         )

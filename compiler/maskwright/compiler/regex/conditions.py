@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from maskwright.compiler.regex.tree import Point, PointKind
-from maskwright.compiler.regular.codepoints import SCALARS, Ranges, intersect, partition
+from maskwright.compiler.regular.codepoints import SCALARS, Ranges, contains, intersect, partition
 
 NEVER = 0
 ALWAYS = 1
@@ -73,7 +73,7 @@ class Cells:
 
     def inside(self, cell: int, ranges: Ranges) -> bool:
         """Cells are inside a set or apart from it; START and END are in none."""
-        return cell != 0 and bool(intersect(self.sets[cell], ranges))
+        return cell != 0 and contains(ranges, self.sets[cell][0][0])
 
     def pairs(self, point: Point) -> int:
         """The pairs between which an assertion holds."""
@@ -88,6 +88,8 @@ class Cells:
 
     def split(self, ranges: Ranges) -> list[tuple[int, Ranges]]:
         """A set cut by cell; what's outside the alphabet is dropped."""
+        if ranges == SCALARS:
+            return [(i, cell) for i, cell in enumerate(self.sets) if cell]
         found = ((i, intersect(ranges, cell)) for i, cell in enumerate(self.sets) if cell)
         return [(i, part) for i, part in found if part]
 

@@ -29,8 +29,9 @@ def _width(node: Node, done: dict[int, Width]) -> Width:
     found = [done[id(c)] for c in children(node)] if isinstance(node, Concat | Alternation | Repeat | Atomic) else []
     if isinstance(node, Repeat):
         low, high = found[0]
-        most = 0 if high == 0 else None if high is None or node.high is None else high * node.high
-        return (low * node.low, most)
+        if high is None or node.high is None:
+            return (low * node.low, 0 if high == 0 else None)
+        return (low * node.low, high * node.high)
     if isinstance(node, Alternation):
         highs = [h for _, h in found]
         return (min(low for low, _ in found), None if None in highs else max(h for h in highs if h is not None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -39,19 +40,24 @@ def unite(*sets: Ranges) -> Ranges:
 
 
 def intersect(one: Ranges, two: Ranges) -> Ranges:
+    """Cost: linear in the shorter set and the result, with a logarithm of the longer."""
+    if len(one) > len(two):
+        one, two = two, one
     out: list[tuple[int, int]] = []
-    i = j = 0
-    while i < len(one) and j < len(two):
-        low, high = max(one[i][0], two[j][0]), min(one[i][1], two[j][1])
-        if low <= high:
-            out.append((low, high))
-        if one[i][1] < two[j][1]:
-            i += 1
-        else:
-            j += 1
+    for low, high in one:
+        i = bisect_right(two, (low, MAX))
+        if i and two[i - 1][1] >= low:
+            i -= 1
+        j = bisect_right(two, (high, MAX), i)
+        if i < j:
+            first = len(out)
+            out += two[i:j]
+            out[first] = (max(low, out[first][0]), out[first][1])
+            out[-1] = (out[-1][0], min(high, out[-1][1]))
     return tuple(out)
 
 
+@lru_cache(maxsize=256)
 def complement(ranges: Ranges, alphabet: Ranges = SCALARS) -> Ranges:
     """What `alphabet` has and `ranges` has not."""
     gaps: list[tuple[int, int]] = []
@@ -82,27 +88,39 @@ def size(ranges: Ranges) -> int:
 def partition(sets: Sequence[Ranges]) -> list[tuple[Ranges, tuple[int, ...]]]:
     """The coarsest partition of the union that every set is a union of cells of.
 
-    Returns (cell, indices of the sets that hold it), ordered by least code point. Sweeps the boundaries once.
+    Returns (cell, indices of the sets that hold it), ordered by least code point. Sweeps the boundaries once; the
+    last results are kept, as patterns share their big sets.
     """
-    events: list[tuple[int, int, int]] = []
+    return list(_partition(tuple(sets)))
+
+
+@lru_cache(maxsize=256)
+def _partition(sets: tuple[Ranges, ...]) -> tuple[tuple[Ranges, tuple[int, ...]], ...]:
+    events: list[tuple[int, int]] = []
     for i, s in enumerate(sets):
+        bit = 1 << i
         for low, high in s:
-            events.append((low, 1, i))
-            events.append((high + 1, 0, i))
+            events.append((low, bit))
+            events.append((high + 1, bit))
     events.sort()
-    cells: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    active: set[int] = set()
-    key: tuple[int, ...] = ()
-    at = 0
-    for code, opens, i in events:
+    cells: dict[int, list[tuple[int, int]]] = {}
+    active = at = 0
+    for code, bit in events:
         if code > at:
             if active:
-                key = key or tuple(sorted(active))
-                cells.setdefault(key, []).append((at, code - 1))
+                found = cells.get(active)
+                if found is None:
+                    found = cells[active] = []
+                found.append((at, code - 1))
             at = code
-        if opens:
-            active.add(i)
-        else:
-            active.discard(i)
-        key = ()
-    return [(normalise(ranges), k) for k, ranges in cells.items()]
+        active ^= bit
+    return tuple((tuple(ranges), _bits(owners)) for owners, ranges in cells.items())
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    out = []
+    while mask:
+        low = mask & -mask
+        out.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(out)

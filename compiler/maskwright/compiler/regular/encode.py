@@ -1,42 +1,74 @@
 """From automata over characters to automata over bytes: UTF-8, and the inside of a JSON string.
 
     "utf8"            the UTF-8 of the characters
-    "json"            what may stand between the quotes of a JSON string (RFC 8259, section 7): a character raw, or by
-                      any escape: \\uXXXX with hex digits of either case, surrogate pairs for what lies beyond U+FFFF,
-                      the short escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t. Quotes, backslashes and controls below U+0020 aren't raw.
-    "json_canonical"  one spelling: \\" \\\\ \\b \\f \\n \\r \\t, \\u00xx (lower-case hex) for the other controls, all else raw
+    "json"            what may stand between the quotes of a JSON string (RFC 8259, section 7): a character raw, or
+                      by any escape: \\uXXXX with hex digits of either case, surrogate pairs for what lies beyond
+                      U+FFFF, the short escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t. Quotes, backslashes and controls
+                      below U+0020 aren't raw.
+    "json_canonical"  one spelling: \\" \\\\ \\b \\f \\n \\r \\t, \\u00xx with lower-case hex for the other controls,
+                      all else raw
 
-An encoding is built once per partition of the alphabet, as a decision tree over bytes whose leaves are symbol classes
-(ranges are split by digit, so its size goes with the number of ranges, not of characters). Each state's row is then
-that tree with the classes replaced by targets. Trees are hash-consed, so equal sub-trees are one node and the result is
-nearly minimal already. No encoding of one character is a prefix of another's, so the result is deterministic.
+An encoding is built once per partition of the alphabet, as a decision tree over bytes whose leaves are symbol
+classes (ranges are split digit by digit, so its size goes with the number of ranges, not of characters). Each
+state's row is then that tree with the classes replaced by targets. Trees are hash-consed, so equal sub-trees are one node
+and the result is nearly minimal already. No encoding of one character is a prefix of another's, so it's deterministic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeVar, overload
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, overload
 
 from maskwright.compiler.regular.budget import CHECK_EVERY, DEFAULT, Budget
 from maskwright.compiler.regular.codepoints import MAX, Ranges, intersect
-from maskwright.compiler.regular.dfa import Automaton, Classifier, Dfa
-from maskwright.compiler.regular.minimise import canonical, number_states
+from maskwright.compiler.regular.dfa import Automaton, Classifier, Dfa, Transition, Transitions, cut_ranges
+from maskwright.compiler.regular.minimise import canonical
 
 Encoding = Literal["utf8", "json", "json_canonical"]
 Node = int
-"""A leaf is a class c as ~c; an inner node is an index into a `_Forest`."""
-Edges = tuple[tuple[int, int, Node], ...]
+"""A leaf is ~x for a class (or, in the result, a state) x; an inner node is an index into a `_Forest`."""
+Edge = tuple[int, int, Node]
+Edges = tuple[Edge, ...]
 Piece = tuple[int, int, Node]
-"""Values low..high of a fixed-width number lead to a node."""
+"""Values low..high of a number lead to a node."""
 
 CONTROLS: Ranges = ((0, 0x1F),)
 SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX))
-HEX_BOTH = [(f"{d:x}{d:X}" if d > 9 else f"{d}") for d in range(16)]
-HEX_LOWER = [f"{d:x}" for d in range(16)]
-CONTINUATION = [[0x80 + i] for i in range(64)]
 
-A = TypeVar("A", Dfa, Classifier)
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """One place of a number: values low..high are spelled by consecutive bytes from `first`, by block.
+
+    `before`: ranges of bytes that are spelled first.
+    """
+
+    bits: int
+    blocks: tuple[tuple[int, int, int], ...]
+    before: tuple[tuple[int, int], ...] = ()
+
+
+CONTINUATION = Digit(6, ((0, 63, 0x80),))
+HEX = Digit(4, ((0, 9, 0x30), (10, 15, 0x41), (10, 15, 0x61)))
+HEX_LOWER = Digit(4, ((0, 9, 0x30), (10, 15, 0x61)))
+UTF8 = (
+    ((0, 0x7F), (Digit(7, ((0, 0x7F, 0),)),)),
+    ((0x80, 0x7FF), (Digit(5, ((0, 31, 0xC0),)), CONTINUATION)),
+    ((0x800, 0xFFFF), (Digit(4, ((0, 15, 0xE0),)), CONTINUATION, CONTINUATION)),
+    ((0x10000, MAX), (Digit(3, ((0, 7, 0xF0),)), CONTINUATION, CONTINUATION, CONTINUATION)),
+)
+FOUR_HEX = (HEX, HEX, HEX, HEX)
+# After "\ud" of a high surrogate: 8, 9, a or b, two digits, "\ud" of the low one, c to f, two digits.
+HIGH = Digit(2, ((0, 1, 0x38), (2, 3, 0x41), (2, 3, 0x61)))
+LOW = Digit(2, ((0, 3, 0x43), (0, 3, 0x63)), ((0x5C, 0x5C), (0x75, 0x75), (0x44, 0x44), (0x64, 0x64)))
+PAIR = (HIGH, HEX, HEX, LOW, HEX, HEX)
+CONTROL = (
+    Digit(1, ((0, 1, 0x30),), ((0x75, 0x75), (0x30, 0x30), (0x30, 0x30))),
+    HEX_LOWER,
+)
 
 
 @overload
@@ -48,12 +80,14 @@ def to_bytes(automaton: Dfa | Classifier, encoding: Encoding, budget: Budget = D
 
     Raises LimitExceeded by `budget`, ValueError for an automaton over bytes or an unknown encoding.
     """
-    if automaton.alphabet != "chars" and automaton.classes:
+    if automaton.alphabet != "chars" and automaton.n_states > 1:
         raise ValueError("only an automaton over characters can be encoded")
-    if encoding not in ("utf8", "json", "json_canonical"):
+    if encoding not in _EDGES:
         raise ValueError(f"unknown encoding {encoding!r}")
-    table = _Lowering(automaton, encoding, budget).table()
-    return type(automaton)(*table, "bytes")
+    transitions, labels = _Lowering(automaton, encoding, budget).table()
+    made = type(automaton).from_byte_ranges(transitions, labels)
+    assert isinstance(made, Dfa | Classifier)
+    return made
 
 
 class _Forest:
@@ -62,245 +96,269 @@ class _Forest:
     def __init__(self) -> None:
         self.edges: list[Edges] = []
         self.known: dict[Edges, Node] = {}
+        self.full: dict[tuple[Node, tuple[Digit, ...]], Node] = {}
 
-    def node(self, edges: Iterable[tuple[int, int, Node]]) -> Node | None:
-        """The node with these edges (any order, disjoint); None when there are none."""
-        out: list[tuple[int, int, Node]] = []
+    def node(self, edges: Iterable[Edge]) -> Node:
+        """The node with these edges: in any order, disjoint, at least one."""
+        out: list[Edge] = []
         for low, high, node in sorted(edges):
             if out and out[-1][2] == node and out[-1][1] + 1 == low:
                 out[-1] = (out[-1][0], high, node)
             else:
                 out.append((low, high, node))
-        if not out:
-            return None
-        key = tuple(out)
+        return self.intern(tuple(out))
+
+    def intern(self, key: Edges) -> Node:
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = len(self.edges)
             self.edges.append(key)
         return found
 
-    def digits(self, pieces: Sequence[Piece], digits: Sequence[tuple[int, Sequence[Sequence[int]]]]) -> Node | None:
-        """A tree over a number's digits, most significant first.
+    def number(self, pieces: Sequence[Piece], digits: tuple[Digit, ...]) -> list[Edge]:
+        """The first-byte edges of a number's spelling; pieces are sorted and disjoint, within the digits' width."""
+        digit, rest = digits[0], digits[1:]
+        edges: list[Edge] = []
+        for first, last, part in _by_digit(pieces, sum(d.bits for d in rest)):
+            child = self.rest(part, rest)
+            for low, high, byte in digit.blocks:
+                a, b = max(low, first), min(high, last)
+                if a <= b:
+                    edges.append((byte + a - low, byte + b - low, child))
+        return self.after(digit.before, edges) if digit.before else edges
 
-        digits: for each place (bits, the bytes that spell each digit's value). Pieces: sorted and disjoint.
-        """
-        if not pieces:
-            return None
+    def rest(self, pieces: Sequence[Piece], digits: tuple[Digit, ...]) -> Node:
+        """The node that reads a number's remaining digits; whole ranges are built once."""
         if not digits:
             return pieces[0][2]
-        bits, spelling = digits[0]
-        width = sum(b for b, _ in digits[1:])
-        full = (1 << width) - 1
         low, high, only = pieces[0]
-        edges: list[tuple[int, int, Node]] = []
-        if len(pieces) == 1 and low == 0 and high == (1 << (bits + width)) - 1:
-            child = self.digits(((0, full, only),), digits[1:])
-            assert child is not None
-            return self.node((b, b, child) for bytes_ in spelling for b in bytes_)
-        for digit, part in _by_digit(pieces, width):
-            child = self.digits(part, digits[1:])
-            assert child is not None
-            edges += ((b, b, child) for b in spelling[digit])
-        return self.node(edges)
+        if low or high + 1 != 1 << sum(d.bits for d in digits):
+            return self.node(self.number(pieces, digits))
+        found = self.full.get((only, digits))
+        if found is None:
+            found = self.full[only, digits] = self.node(self.number(pieces, digits))
+        return found
 
-    def text(self, spelling: str, node: Node) -> Node:
-        """A chain of ASCII characters before a node."""
-        for c in reversed(spelling):
-            found = self.node([(ord(c), ord(c), node)])
-            assert found is not None
-            node = found
-        return node
+    def after(self, before: Sequence[tuple[int, int]], edges: list[Edge]) -> list[Edge]:
+        """Edges moved behind fixed bytes; a letter that comes in both cases is given twice in a row."""
+        i = len(before)
+        while i:
+            node = self.node(edges)
+            i -= 1
+            edges = [(*before[i], node)]
+            if i and before[i][0] == before[i - 1][0] | 0x20 and before[i][0] != before[i - 1][0]:
+                i -= 1
+                edges = [(*before[i], node), *edges]
+        return edges
 
 
-def _by_digit(pieces: Sequence[Piece], width: int) -> list[tuple[int, list[Piece]]]:
-    """Pieces grouped by their leading digit, relative to it. A piece may span many digits."""
-    out: list[tuple[int, list[Piece]]] = []
+def _by_digit(pieces: Sequence[Piece], width: int) -> list[tuple[int, int, list[Piece]]]:
+    """Pieces by their leading digit, relative to it: (first digit, last digit, what they lead to).
+
+    Digits that a piece covers whole are one run.
+    """
+    out: list[tuple[int, int, list[Piece]]] = []
     size = 1 << width
     for low, high, node in pieces:
-        for digit in range(low >> width, (high >> width) + 1):
-            base = digit << width
-            piece = (max(low - base, 0), min(high - base, size - 1), node)
-            if out and out[-1][0] == digit:
-                out[-1][1].append(piece)
-            else:
-                out.append((digit, [piece]))
+        first, last = low >> width, high >> width
+        at = low - (first << width)
+        if first == last and (at or high - low + 1 < size):
+            _add_piece(out, first, (at, high - (first << width), node))
+            continue
+        if at:
+            _add_piece(out, first, (at, size - 1, node))
+            first += 1
+        end = high - (last << width)
+        whole_last = last if end == size - 1 else last - 1
+        if first <= whole_last:
+            out.append((first, whole_last, [(0, size - 1, node)]))
+        if whole_last < last:
+            out.append((last, last, [(0, end, node)]))
     return out
 
 
-def _clip(pieces: Sequence[Piece], low: int, high: int) -> list[Piece]:
-    """The pieces between low and high, relative to low."""
-    return [(max(a, low) - low, min(b, high) - low, n) for a, b, n in pieces if a <= high and b >= low]
+def _add_piece(out: list[tuple[int, int, list[Piece]]], digit: int, piece: Piece) -> None:
+    if out and out[-1][0] == out[-1][1] == digit:
+        out[-1][2].append(piece)
+    else:
+        out.append((digit, digit, [piece]))
+
+
+def _clip(pieces: Sequence[Piece], low: int, high: int, base: int = 0) -> list[Piece]:
+    """The pieces between low and high, less `base`."""
+    return [(max(a, low) - base, min(b, high) - base, n) for a, b, n in pieces if a <= high and b >= low]
 
 
 def _keep(pieces: Sequence[Piece], ranges: Ranges) -> list[Piece]:
-    out = [(a, b, n) for low, high, n in pieces for a, b in intersect(((low, high),), ranges)]
-    return sorted(out)
+    return [(a, b, n) for low, high, n in pieces for a, b in intersect(((low, high),), ranges)]
 
 
-def _utf8_edges(f: _Forest, pieces: Sequence[Piece]) -> list[tuple[int, int, Node]]:
-    """The first-byte edges of UTF-8 (RFC 3629): one to four bytes by the value's size."""
-    edges = [(a, b, n) for a, b, n in _clip(pieces, 0, 0x7F)]
-    for low, high, lead, places in ((0x80, 0x7FF, 0xC0, 1), (0x800, 0xFFFF, 0xE0, 2), (0x10000, MAX, 0xF0, 3)):
-        for digit, part in _by_digit([(a + low, b + low, n) for a, b, n in _clip(pieces, low, high)], 6 * places):
-            child = f.digits(part, [(6, CONTINUATION)] * places)
-            assert child is not None
-            edges.append((lead + digit, lead + digit, child))
+def _utf8_edges(f: _Forest, pieces: Sequence[Piece]) -> list[Edge]:
+    """RFC 3629: one to four bytes by the value's size."""
+    edges: list[Edge] = []
+    for (low, high), digits in UTF8:
+        part = _clip(pieces, low, high)
+        if part:
+            edges += f.number(part, digits)
     return edges
 
 
-def _hex_digits(values: Sequence[str]) -> tuple[int, list[list[int]]]:
-    return len(values).bit_length() - 1, [[ord(c) for c in v] for v in values]
+def _json_edges(f: _Forest, pieces: Sequence[Piece]) -> list[Edge]:
+    after = [(ord(x), ord(x), n) for code, x in (*SHORT.items(), (0x2F, "/")) for a, b, n in pieces if a <= code <= b]
+    after += [(ord("u"), ord("u"), n) for n in _u_escape(f, pieces)]
+    escape = [(0x5C, 0x5C, f.node(after))] if after else []
+    return _utf8_edges(f, _keep(pieces, RAW)) + escape
 
 
-def _json_edges(f: _Forest, pieces: Sequence[Piece]) -> list[tuple[int, int, Node]]:
-    edges = _utf8_edges(f, _keep(pieces, RAW))
-    after: list[tuple[int, int, Node]] = []
-    for code, letter in (*SHORT.items(), (0x2F, "/")):
-        after += ((ord(letter), ord(letter), n) for a, b, n in pieces if a <= code <= b)
-    unicode_escape = _u_escape(f, pieces)
-    if unicode_escape is not None:
-        after.append((ord("u"), ord("u"), unicode_escape))
-    escape = f.node(after)
-    return edges if escape is None else [*edges, (0x5C, 0x5C, escape)]
+def _u_escape(f: _Forest, pieces: Sequence[Piece]) -> list[Node]:
+    """What follows \\u, if anything: four hex digits, and a second escape after a high surrogate."""
+    edges: list[Edge] = []
+    for low, high in ((0, 0xCFFF), (0xE000, 0xFFFF)):
+        part = _clip(pieces, low, high)
+        if part:
+            edges += f.number(part, FOUR_HEX)
+    after_d: list[Edge] = []
+    for part, digits in ((_clip(pieces, 0xD000, 0xD7FF, 0xD000), FOUR_HEX[1:]), (_clip(pieces, 0x10000, MAX, 0x10000), PAIR)):
+        if part:
+            after_d += f.number(part, digits)
+    if after_d:
+        node = f.node(after_d)
+        edges += [(0x44, 0x44, node), (0x64, 0x64, node)]
+    return [f.node(edges)] if edges else []
 
 
-def _u_escape(f: _Forest, pieces: Sequence[Piece]) -> Node | None:
-    """What follows \\u: four hex digits, and a second escape after a high surrogate."""
-    place = _hex_digits(HEX_BOTH)
-    bmp = _clip(pieces, 0, 0xFFFF)
-    low_surrogate: list[Piece] = []
-    for digit, part in _by_digit(_clip(pieces, 0x10000, MAX), 10):
-        tail = f.digits(part, [_hex_digits(HEX_BOTH[12:]), place, place])
-        assert tail is not None
-        node = f.node([(ord(c), ord(c), tail) for c in "dD"])
-        assert node is not None
-        low_surrogate.append((0xD800 + digit, 0xD800 + digit, f.text("\\u", node)))
-    return f.digits(_joined(sorted([*bmp, *low_surrogate])), [place] * 4)
-
-
-def _joined(pieces: Iterable[Piece]) -> list[Piece]:
-    out: list[Piece] = []
-    for low, high, node in pieces:
-        if out and out[-1][2] == node and out[-1][1] + 1 == low:
-            out[-1] = (out[-1][0], high, node)
-        else:
-            out.append((low, high, node))
-    return out
-
-
-def _canonical_edges(f: _Forest, pieces: Sequence[Piece]) -> list[tuple[int, int, Node]]:
-    edges = _utf8_edges(f, _keep(pieces, RAW))
+def _canonical_edges(f: _Forest, pieces: Sequence[Piece]) -> list[Edge]:
     after = [(ord(x), ord(x), n) for code, x in SHORT.items() for a, b, n in pieces if a <= code <= b]
-    others = [(code, code, n) for a, b, n in _keep(pieces, CONTROLS) for code in range(a, b + 1) if code not in SHORT]
-    place = _hex_digits(HEX_LOWER)
-    tail = f.digits(_joined(others), [_hex_digits(["0", "1"]), place])
-    if tail is not None:
-        after.append((ord("u"), ord("u"), f.text("00", tail)))
-    escape = f.node(after)
-    return edges if escape is None else [*edges, (0x5C, 0x5C, escape)]
+    others = [
+        (code, code, n) for a, b, n in _keep(pieces, CONTROLS) for code in range(a, b + 1) if code not in SHORT
+    ]
+    if others:
+        after += f.number(others, CONTROL)
+    escape = [(0x5C, 0x5C, f.node(after))] if after else []
+    return _utf8_edges(f, _keep(pieces, RAW)) + escape
 
 
-_EDGES: dict[str, Callable[[_Forest, Sequence[Piece]], list[tuple[int, int, Node]]]] = {
+_EDGES: dict[str, Callable[[_Forest, Sequence[Piece]], list[Edge]]] = {
     "utf8": _utf8_edges,
     "json": _json_edges,
     "json_canonical": _canonical_edges,
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """An encoding of a partition. `edges`: by node, children before parents; `classes`: of a node's leaves."""
+
+    edges: list[Edges]
+    classes: list[tuple[int, ...]]
+    root: Node | None
+
+
+@lru_cache(maxsize=256)
+def _encoding_tree(classes: tuple[Ranges, ...], encoding: str) -> _Tree:
+    forest = _Forest()
+    pieces = sorted((a, b, ~c) for c, ranges in enumerate(classes) for a, b in ranges)
+    edges = _EDGES[encoding](forest, pieces)
+    root = forest.node(edges) if edges else None
+    below: list[tuple[int, ...]] = []
+    for node in forest.edges:
+        found: set[int] = set()
+        for _, _, n in node:
+            if n < 0:
+                found.add(~n)
+            else:
+                found.update(below[n])
+        below.append(tuple(sorted(found)))
+    return _Tree(forest.edges, below, root)
+
+
 class _Lowering:
-    """Builds the byte table. Nodes of `made` are byte states; ~q in an edge is the character state q."""
+    """Builds the byte automaton. Nodes of `made` are byte states; ~q in an edge is the character state q."""
 
     def __init__(self, automaton: Automaton, encoding: Encoding, budget: Budget) -> None:
         self.source, self.budget = automaton, budget
-        self.tree = _Forest()
-        pieces = sorted((a, b, ~c) for c, ranges in enumerate(automaton.classes) for a, b in ranges)
-        self.root = self.tree.node(_EDGES[encoding](self.tree, pieces))
-        self.used = self._classes_below()
+        self.tree = _encoding_tree(automaton.classes, encoding)
         self.made = _Forest()
         self.memo: dict[tuple[Node, tuple[int, ...]], Node | None] = {}
 
-    def _classes_below(self) -> list[tuple[int, ...]]:
-        """For each tree node the classes among its leaves. Children are numbered before parents."""
-        out: list[tuple[int, ...]] = []
-        for edges in self.tree.edges:
-            found: set[int] = set()
-            for _, _, n in edges:
-                if n < 0:
-                    found.add(~n)
-                else:
-                    found.update(out[n])
-            out.append(tuple(sorted(found)))
-        return out
-
-    def row(self, row: Sequence[tuple[int, int]]) -> Node | None:
-        """The state's tree: the encoding's, with each class replaced by its target."""
-        if self.root is None or not row:
-            return None
-        return self.replace(self.root, dict(row))
-
-    def replace(self, node: Node, targets: dict[int, int]) -> Node | None:
-        """Depth is bounded by the longest spelling (12 bytes), so recursion is safe."""
-        if node < 0:
-            target = targets.get(~node)
-            return None if target is None else ~target
-        key = (node, tuple([targets.get(c, -1) for c in self.used[node]]))
-        if key in self.memo:
-            return self.memo[key]
-        edges = []
-        for low, high, child in self.tree.edges[node]:
-            made = self.replace(child, targets)
-            if made is not None:
-                edges.append((low, high, made))
-        found = self.memo[key] = self.made.node(edges)
-        return found
-
-    def table(self) -> tuple[tuple[Ranges, ...], tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
+    def table(self) -> tuple[Transitions, tuple[int, ...]]:
         n = self.source.n_states
         roots: list[Node | None] = []
         for i, row in enumerate(self.source.rows):
-            roots.append(self.row(row))
+            roots.append(self.replace(self.tree.root, dict(row)) if row and self.tree.root is not None else None)
             self.budget.check_states(n + len(self.made.edges))
             if not i % CHECK_EVERY:
                 self.budget.check_time()
-        return self._assemble(roots)
+        inner = _inner_nodes(self.made, [r for r in roots if r is not None])
+        # A state and an inner node with the same edges are equivalent. Nothing else is: the source is minimal, and
+        # trees are shared.
+        if inner & {r for r in roots if r is not None}:
+            return self.minimised(roots, inner)
+        return _number(self.made, roots, self.source.labels)
 
-    def _assemble(
-        self, roots: Sequence[Node | None]
-    ) -> tuple[tuple[Ranges, ...], tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
-        """Character states first, then the inner nodes that are not some state's root alone."""
+    def replace(self, node: Node, targets: dict[int, int]) -> Node | None:
+        """The node with classes replaced by targets. Recursion is bounded by the longest spelling, 12 bytes."""
+        if node < 0:
+            target = targets.get(~node)
+            return None if target is None else ~target
+        key = (node, tuple([targets.get(c, -1) for c in self.tree.classes[node]]))
+        if key in self.memo:
+            return self.memo[key]
+        edges: list[Edge] = []
+        for low, high, child in self.tree.edges[node]:
+            made = self.replace(child, targets)
+            if made is not None:
+                if edges and edges[-1][2] == made and edges[-1][1] + 1 == low:
+                    edges[-1] = (edges[-1][0], high, made)
+                else:
+                    edges.append((low, high, made))
+        found = self.memo[key] = self.made.intern(tuple(edges)) if edges else None
+        return found
+
+    def minimised(self, roots: Sequence[Node | None], inner: set[Node]) -> tuple[Transitions, tuple[int, ...]]:
+        """The general way: all nodes as a table, minimised."""
         n = len(roots)
-        edge_lists: list[Edges] = [() if r is None else self.made.edges[r] for r in roots]
-        inner = _inner_nodes(self.made, edge_lists)
-        number = {node: n + i for i, node in enumerate(inner)}
-        edge_lists += [self.made.edges[node] for node in inner]
-        classes, cut = _byte_classes(edge_lists)
-        rows = []
-        for edges in edge_lists:
-            rows.append([(c, ~t if t < 0 else number[t]) for a, b, t in edges for c in cut[a, b]])
+        number = {node: n + i for i, node in enumerate(sorted(inner))}
+        lists = [*(() if r is None else self.made.edges[r] for r in roots), *(self.made.edges[x] for x in sorted(inner))]
+        spelled = [[(a, b, ~t if t < 0 else number[t]) for a, b, t in edges] for edges in lists]
+        classes, rows = cut_ranges(spelled)
         labels = [*self.source.labels, *([-1] * len(inner))]
-        # Equal edges of a state and an inner node (or of two states with unlike labels) are the only way to be
-        # equivalent and separate: the source is minimal and trees are shared.
-        if number.keys() & {r for r in roots if r is not None}:
-            return canonical(classes, rows, labels, self.budget)
-        return number_states(classes, rows, labels, 0)
+        table = canonical(classes, rows, labels, self.budget)
+        return Dfa(*table, "bytes").transitions, table[2]
 
 
-def _inner_nodes(forest: _Forest, edge_lists: Sequence[Edges]) -> list[Node]:
-    seen: dict[Node, None] = {}
-    work = [t for edges in edge_lists for _, _, t in edges if t >= 0]
+def _inner_nodes(forest: _Forest, roots: Sequence[Node]) -> set[Node]:
+    """The nodes below the roots; a root is among them only if it's below another."""
+    seen: set[Node] = set()
+    done: set[Node] = set()
+    work = list(roots)
     while work:
-        node = work.pop()
-        if node not in seen:
-            seen[node] = None
-            work.extend(t for _, _, t in forest.edges[node] if t >= 0)
-    return list(seen)
+        top = work.pop()
+        if top in done:
+            continue
+        done.add(top)
+        for _, _, node in forest.edges[top]:
+            if node >= 0 and node not in seen:
+                seen.add(node)
+                work.append(node)
+    return seen
 
 
-def _byte_classes(edge_lists: Iterable[Edges]) -> tuple[list[Ranges], dict[tuple[int, int], range]]:
-    """Bytes cut at every edge's ends; for each edge range the cells it is made of."""
-    spans = {(a, b) for edges in edge_lists for a, b, _ in edges}
-    cuts = sorted({a for a, _ in spans} | {b + 1 for _, b in spans})
-    index = {x: i for i, x in enumerate(cuts)}
-    cells: list[Ranges] = [((x, y - 1),) for x, y in zip(cuts, cuts[1:], strict=False)]
-    return cells, {(a, b): range(index[a], index[b + 1]) for a, b in spans}
+def _number(
+    forest: _Forest, roots: Sequence[Node | None], labels: Sequence[int]
+) -> tuple[Transitions, tuple[int, ...]]:
+    """States numbered breadth first, along ascending bytes. A key is an inner node, or ~q for a character state."""
+    numbers: dict[Node, int] = {~0: 0}
+    queue: list[Node] = [~0]
+    out: list[tuple[Transition, ...]] = []
+    for key in queue:
+        root = roots[~key] if key < 0 else key
+        row: list[Transition] = []
+        for low, high, target in () if root is None else forest.edges[root]:
+            n = numbers.get(target)
+            if n is None:
+                n = numbers[target] = len(queue)
+                queue.append(target)
+            row.append((low, high, n))
+        out.append(tuple(row))
+    return tuple(out), tuple(labels[~key] if key < 0 else -1 for key in queue)
