@@ -24,7 +24,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ REQUIRED_FEATURES = 0
 """The required feature bits that this reader knows: none is defined yet."""
 PREAMBLE = struct.Struct("<8sHHIQQ")
 ALIGN = 64
+_ZEROS = bytes(ALIGN)
 TRAILER = 32
 MAX_HEADER = 1 << 18
 MAX_SECTIONS = 256
@@ -44,6 +45,8 @@ MAX_INFLATED = 1 << 25
 """Bytes that all compressed sections of a file may declare together."""
 
 DTYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "u8": np.uint64, "i4": np.int32}
+_ITEM_BYTES = {name: np.dtype(kind).itemsize for name, kind in DTYPES.items()}
+_ROW = (str, int, int, int, str, str)
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _COMPRESS_FROM, _WORTH = 256, 0.95
 
@@ -54,8 +57,7 @@ Buffer = bytes | bytearray | memoryview
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One row of the section table: bytes `offset .. offset + stored` of the file; `raw` is the length once
     inflated.
     """
@@ -84,8 +86,7 @@ class Container:
         return self.sections[name].offset if name in self.sections else None
 
     def array(self, name: str) -> Array:
-        """A section as a read-only one-dimensional array a view of the file where it's
-        stored raw.
+        """A section as a read-only one-dimensional array: a view of the file where it's stored raw.
 
         Raises ArtifactError when the section is missing or its compressed bytes don't hold what the table
         says.
@@ -206,7 +207,7 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
 
 
 def _read_row(row: Any) -> Section:
-    if not isinstance(row, list) or [type(x) for x in row] != [str, int, int, int, str, str]:
+    if not isinstance(row, list) or tuple(map(type, row)) != _ROW:
         raise ArtifactError("header", PREAMBLE.size, "a row of the section table has a wrong form")
     section = Section(*row)
     if not _NAME.fullmatch(section.name):
@@ -219,7 +220,7 @@ def _read_row(row: Any) -> Section:
         raise ArtifactError(section.name, None, "a negative offset or length")
     if section.codec == "raw" and section.raw != section.stored:
         raise ArtifactError(section.name, None, "stored raw, but its two lengths differ")
-    if section.raw % np.dtype(DTYPES[section.dtype]).itemsize:
+    if section.raw % _ITEM_BYTES[section.dtype]:
         raise ArtifactError(
             section.name, None, f"{section.raw} bytes aren't a whole number of {section.dtype}"
         )
@@ -227,11 +228,12 @@ def _read_row(row: Any) -> Section:
 
 
 def _check_padding(buffer: memoryview, section: Section, end: int, limit: int) -> None:
-    if section.offset != _aligned(end):
-        raise ArtifactError(section.name, section.offset, f"should begin at {_aligned(end)}")
+    begin = _aligned(end)
+    if section.offset != begin:
+        raise ArtifactError(section.name, section.offset, f"should begin at {begin}")
     if section.offset + section.stored > limit:
         raise ArtifactError(section.name, section.offset, f"{section.stored} bytes reach beyond the file")
-    if any(buffer[end : section.offset]):
+    if buffer[end : section.offset] != _ZEROS[: section.offset - end]:
         raise ArtifactError(section.name, end, "the padding before it isn't zero")
 
 

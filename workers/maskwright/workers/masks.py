@@ -67,8 +67,8 @@ def _checked(indices: Sequence[int] | npt.NDArray[Any], n: int) -> list[int]:
 
 
 def bitmask_rows(mask: Any, words: int) -> list[memoryview]:
-    """The rows of a bitmask as writable views of bytes. Raises TypeError or ValueError when it can't be
-    written to as one.
+    """The rows of a bitmask as writable views of unsigned words. Raises TypeError or ValueError when it can't
+    be written to as one.
     """
     if not isinstance(mask, np.ndarray) or mask.dtype != np.int32:
         raise TypeError(
@@ -80,5 +80,5 @@ def bitmask_rows(mask: Any, words: int) -> list[memoryview]:
         raise ValueError("the bitmask must be C-contiguous, writable and in native byte order")
     if not mask.size:
         return []
-    width, view = 4 * mask.shape[-1], mask.data.cast("B")
+    width, view = mask.shape[-1], mask.data.cast("B").cast("I")
     return [view[i : i + width] for i in range(0, len(view), width)]

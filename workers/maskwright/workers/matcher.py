@@ -65,7 +65,7 @@ class Matcher:
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
         self._stops = frozenset(stops)
         self._stop_text = frozenset(t for t in stops if artifact.pack.token_bytes(t) is not None)
-        self._stop_bits = [(t >> 3, 1 << (t & 7)) for t in sorted(self._stops)]
+        self._stop_bits = [(t >> 5, 1 << (t & 31)) for t in sorted(self._stops)]
         self._moves, self._final, self._dense = (
             artifact.machine.moves,
             artifact.machine.final,
@@ -105,19 +105,20 @@ class Matcher:
         else:
             self._rows.fill(view, entry >> 1)
         if entry & 1:
-            for byte, bit in self._stop_bits:
-                view[byte] |= bit
+            for word, bit in self._stop_bits:
+                view[word] |= bit
         elif self._stop_text:
-            for byte, bit in self._stop_bits:
-                view[byte] &= ~bit
+            for word, bit in self._stop_bits:
+                view[word] &= ~bit
         if self._tails is not None:
-            self._tails[index][:] = bytes(len(self._tails[index]))
+            tail = self._tails[index]
+            tail[:] = memoryview(bytes(tail.nbytes)).cast("I")
 
     def _bind(self, mask: Any) -> None:
         words = self._artifact.pack.words
         rows = bitmask_rows(mask, words)
-        self._views = [row[: 4 * words] for row in rows]
-        self._tails = [row[4 * words :] for row in rows] if rows and len(rows[0]) > 4 * words else None
+        self._views = [row[:words] for row in rows]
+        self._tails = [row[words:] for row in rows] if rows and len(rows[0]) > words else None
         self._mask = mask
 
     # -- tokens ----------------------------------------------------------------------------------------------
@@ -129,16 +130,15 @@ class Matcher:
         Raises ArtifactError when the artifact's mask holds a token that its automaton doesn't take: the
         artifact is wrong.
         """
+        if type(token) is not int:
+            token = int(token)  # numpy's integers can't be shifted with Python's
+        if not 0 <= token < self.vocab_size:
+            return False
         state = self._state
         control, context, stack, entry, _ = state
         row = self._dense[entry >> 1]
-        if row is None:
-            row = self._artifact.rows.expand(entry >> 1)
-        if (
-            not 0 <= token < self.vocab_size
-            or not row[token >> 3] >> (token & 7) & 1
-            or token in self._stop_text
-        ):
+        bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
+        if not bit or token in self._stop_text:
             return self._accept_stop(token)
         data = self._tokens[token]
         if data is None:
@@ -209,7 +209,7 @@ class Matcher:
                             return None
                     break
                 if move == COLD:
-                    move = machine.expand(control)[byte]
+                    move = machine.step(control, byte)
                 elif move == DEAD or stack is None:
                     return None
                 else:

@@ -44,8 +44,9 @@ class VocabularyPack:
     """
 
     __slots__ = (
-        "__weakref__", "_blob", "_container", "_flags", "_offsets", "automaton", "digest", "fingerprint",
-        "header", "machine", "rows", "stop_token_ids", "text_words", "token_cache", "vocab_size",
+        "__weakref__", "_blob", "_container", "_flags", "_offsets", "_places", "automaton", "digest",
+        "fingerprint", "header", "machine", "rows", "stop_token_ids", "text_words", "token_cache",
+        "vocab_size",
     )  # fmt: skip
 
     def __init__(self, container: Container) -> None:
@@ -54,6 +55,7 @@ class VocabularyPack:
         self.fingerprint = read_identity(container, "pack")
         self._offsets, self._blob, self._flags = _read_tokens(container)
         _check_fingerprint(container, self.fingerprint, self._offsets, self._blob, self._flags)
+        self._places = self._offsets.data
         self.vocab_size = len(self._flags)
         self.token_cache: list[bytes | None] = [None] * self.vocab_size
         self.stop_token_ids: tuple[int, ...] = _read_stop_ids(container, self.vocab_size)
@@ -116,14 +118,13 @@ class VocabularyPack:
         """A special token's name; None for others."""
         if not 0 <= token < self.vocab_size or self._flags[token] != SPECIAL:
             return None
-        start, end = int(self._offsets[token]), int(self._offsets[token + 1])
-        return bytes(self._blob[start:end]).decode(errors="replace")
+        return bytes(self._blob[self._places[token] : self._places[token + 1]]).decode(errors="replace")
 
     def text_bytes(self, token: int) -> bytes:
         """A text token's bytes, kept after the first call; the caller knows that it's one."""
         cached = self.token_cache[token]
         if cached is None:
-            cached = bytes(self._blob[int(self._offsets[token]) : int(self._offsets[token + 1])])
+            cached = bytes(self._blob[self._places[token] : self._places[token + 1]])
             self.token_cache[token] = cached
         return cached
 

@@ -1,14 +1,13 @@
-"""Mask rows: dense ones, and thin ones that are a dense row with a few bytes changed.
+"""Mask rows: dense ones, and thin ones that are a dense row with a few words changed.
 
-A dense row is a bytearray of 4 * words bytes: the mask of text tokens, bit t % 32 of word t // 32. Nobody
-writes to one after it's made. A stored row is an earlier row with some words xor-ed. Fresh memory is what
-costs when a row is used for the first time (four pages at 128k tokens), so own rows get none before they've
-earned it:
+A dense row is a view of 32-bit words: the mask of text tokens, bit t % 32 of word t // 32. Nobody writes to
+one after it's made. A stored row is an earlier row with some words xor-ed. Fresh memory is what costs when a
+row is used for the first time (four pages at 128k tokens), so own rows get none before they've earned it:
 
-    thin     at most `THIN_WORDS` words differ from a dense row (the states inside a literal): kept as that
-    row and the bytes that
-             differ; filling a mask is a copy and a few stores
-    others   the first use flips the words in the caller's mask itself, the second makes the row dense
+    thin     at most `THIN_WORDS` words are xor-ed on a dense row (the states inside a literal): kept as that
+    row and the patches, so
+             filling a mask is a copy and a few stores
+    others   the first `LATE` uses xor the words in the caller's mask itself, the next makes the row dense
 
 Rows of a vocabulary pack are made dense on first use, once for all artifacts of the pack. Threads may race to
 make a row: they do the same work twice and store equal values.
@@ -22,28 +21,43 @@ import numpy as np
 
 from maskwright.workers.tables import Rows
 
-THIN_WORDS = 8
+THIN_WORDS = 16
+LATE = 2
 
-Thin = tuple[bytearray, tuple[tuple[int, int], ...], dict[int, int]]
-"""A dense row, (byte index, value) where this row differs, and the same as a dictionary."""
+Thin = tuple[memoryview, list[tuple[int, int]]]
+"""A dense row and the (word, xor) patches on it, in any order; a word may come twice."""
 
 
 class RowPool:
-    """All rows of an artifact or a pack by index: row number + 1, so that 0 is the empty row. `dense[index]`:
-    made rows.
+    """All rows of an artifact or a pack by index: row number + 1, so that 0 is the empty row.
+
+    dense: for each index the dense row, or None. thin: the rows used so far, None for those that aren't thin.
     """
 
-    __slots__ = ("_base", "_first", "_rows", "_size", "_start", "_used", "_word", "_xor", "dense", "thin")
+    __slots__ = (
+        "_base",
+        "_base_of",
+        "_first",
+        "_rows",
+        "_start",
+        "_uses",
+        "_word",
+        "_words",
+        "_xor",
+        "dense",
+        "thin",
+    )
 
     def __init__(self, rows: Rows, words: int, base: RowPool | None) -> None:
-        self._rows, self._size, self._base = rows, 4 * words, base
+        self._rows, self._words, self._base = rows, words, base
         self._first = rows.first_row + 1
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
-        self.thin: dict[int, Thin] = {}
-        self._used: set[int] = set()
-        own: list[bytearray | None] = [None] * len(rows.base)
-        self.dense: list[bytearray | None] = (
-            [bytearray(self._size), *own] if base is None else base.dense + own
+        self._base_of = rows.base.data
+        self.thin: dict[int, Thin | None] = {}
+        self._uses: dict[int, int] = {}
+        own: list[memoryview | None] = [None] * len(rows.base)
+        self.dense: list[memoryview | None] = (
+            base.dense + own if base else [np.zeros(words, np.uint32).data, *own]
         )
 
     @property
@@ -52,56 +66,55 @@ class RowPool:
         return self._rows.n_rows
 
     def fill(self, view: memoryview, index: int) -> None:
-        """Writes a row that isn't in `dense` (or is) into `view`, bytes of the row's length."""
-        thin = self.thin.get(index)
-        if thin is not None:
-            base, changes, _ = thin
-            view[:] = base
-            for at, value in changes:
-                view[at] = value
-            return
-        chain, base = self._chain(index)
-        if not chain:
-            view[:] = base
-        elif self._make_thin(index, chain, base):
-            self.fill(view, index)
-        elif index in self._used:
+        """Writes any row into `view`, [words] of 32 bits."""
+        thin = self.thin[index] if index in self.thin else self._make_thin(index)
+        if thin:
+            view[:] = thin[0]
+            for word, xor in thin[1]:
+                view[word] ^= xor
+        elif self._uses.get(index, 0) >= LATE:
             view[:] = self.expand(index)
         else:
-            self._used.add(index)
+            self._uses[index] = self._uses.get(index, 0) + 1
+            chain, base = self._chain(index)
             view[:] = base
-            words = np.frombuffer(view, np.uint32)
-            for own in chain:
-                self._flip(words, own)
+            self._flip(np.frombuffer(view, np.uint32), chain)
 
     def bit(self, index: int, token: int) -> int:
-        """Whether a token, an id within the row, is in a row that isn't in `dense` (or is)."""
-        thin = self.thin.get(index)
-        at = token >> 3
-        if thin is not None:
-            value = thin[2].get(at)
-            return (thin[0][at] if value is None else value) >> (token & 7) & 1
+        """Whether a token, an id within the row, is in any row."""
+        at, shift = token >> 5, token & 31
+        thin = self.thin[index] if index in self.thin else self._make_thin(index)
+        if thin:
+            value: int = thin[0][at]
+            for word, xor in thin[1]:
+                if word == at:
+                    value ^= xor
+            return value >> shift & 1
         chain, base = self._chain(index)
-        bit = base[at] >> (token & 7) & 1
+        value = base[at]
         for own in chain:
-            start, end = self._start[own], self._start[own + 1]
-            place = bisect_left(self._word, token >> 5, start, end)
-            if place < end and self._word[place] == token >> 5:
-                bit ^= self._xor[place] >> (token & 31) & 1
-        return bit
+            end = self._start[own + 1]
+            place = bisect_left(self._word, at, self._start[own], end)
+            if place < end and self._word[place] == at:
+                value ^= self._xor[place]
+        return value >> shift & 1
 
-    def expand(self, index: int) -> bytearray:
+    def expand(self, index: int) -> memoryview:
         """The dense row, made if it isn't there."""
         chain, row = self._chain(index)
-        if chain:
-            row = self.dense[index] = self._apply(row, chain)
+        if any(self._start[own] < self._start[own + 1] for own in chain):
+            words = np.array(row)
+            self._flip(words, chain)
+            row = words.data
+        self.dense[index] = row
         return row
 
-    def _flip(self, words: np.ndarray[tuple[int], np.dtype[np.uint32]], own: int) -> None:
-        start, end = self._start[own], self._start[own + 1]
-        words[self._rows.patch_word[start:end]] ^= self._rows.patch_xor[start:end]
+    def _flip(self, words: np.ndarray[tuple[int], np.dtype[np.uint32]], chain: list[int]) -> None:
+        for own in chain:
+            part = slice(self._start[own], self._start[own + 1])
+            words[self._rows.patch_word[part]] ^= self._rows.patch_xor[part]
 
-    def _chain(self, index: int) -> tuple[list[int], bytearray]:
+    def _chain(self, index: int) -> tuple[list[int], memoryview]:
         """Own rows whose patches make this row, at most `tables.MAX_CHAIN`, on top of a dense one."""
         chain: list[int] = []
         row = self.dense[index]
@@ -112,38 +125,31 @@ class RowPool:
                 row = self.dense[index] = self._base.expand(index)
                 break
             chain.append(own)
-            index = int(self._rows.base[own])
+            index = self._base_of[own]
             row = self.dense[index]
         return chain, row
 
-    def _apply(self, row: bytearray, chain: list[int]) -> bytearray:
-        if all(self._start[own] == self._start[own + 1] for own in chain):
-            return row
-        out = bytearray(row)
-        words = np.frombuffer(out, np.uint32)
-        for own in chain:
-            self._flip(words, own)
-        return out
-
-    def _make_thin(self, index: int, chain: list[int], base: bytearray) -> bool:
-        """Keeps the row as thin if it is; whether it is."""
-        if sum(self._start[own + 1] - self._start[own] for own in chain) > THIN_WORDS:
-            return False
-        flips: dict[int, int] = {}
-        for own in chain:
-            start, end = self._start[own], self._start[own + 1]
-            for word, xor in zip(self._word[start:end].tolist(), self._xor[start:end].tolist(), strict=True):
-                flips[word] = flips.get(word, 0) ^ xor
-        changes = {
-            4 * word + i: base[4 * word + i] ^ (xor >> 8 * i & 255)
-            for word, xor in flips.items()
-            for i in range(4)
-            if xor >> 8 * i & 255
-        }
-        self.thin[index] = (base, tuple(changes.items()), changes)
-        return True
+    def _make_thin(self, index: int) -> Thin | None:
+        """Keeps a row as thin if it is; remembers when it isn't."""
+        start, patch_word, patch_xor = self._start, self._word, self._xor
+        pairs: list[tuple[int, int]] = []
+        at, row = index, self.dense[index]
+        while row is None:
+            own = at - self._first
+            if own < 0:
+                row = self.dense[at] = self._base.expand(at)  # type: ignore[union-attr]
+                break
+            first, end = start[own], start[own + 1]
+            if len(pairs) + end - first > THIN_WORDS:
+                self.thin[index] = None
+                return None
+            pairs.extend([(patch_word[i], patch_xor[i]) for i in range(first, end)])
+            at = self._base_of[own]
+            row = self.dense[at]
+        self.thin[index] = thin = (row, pairs)
+        return thin
 
     def memory(self) -> int:
         """Bytes of the rows that this pool made itself, thin and dense. An estimate."""
         own = {id(row) for row in self.dense[self._first :] if row is not None}
-        return len(own) * self._size + 600 * len(self.thin)
+        return 4 * self._words * len(own) + 300 * len(self.thin)
