@@ -46,12 +46,12 @@ class Sample:
 
 
 class Sampler:
-    """Draws texts of one artifact; equal seeds give equal texts. `mask_seconds`: of fills and accepts."""
+    """Draws texts of one artifact; equal seeds give equal texts. `step_seconds`: fill + accept, each."""
 
     def __init__(self, artifact: Artifact, seed: int, wind_down: int = 40) -> None:
         self._artifact, self._wind_down = artifact, wind_down
         self._random = np.random.default_rng(seed)
-        self.mask_seconds = 0.0
+        self.step_seconds: list[float] = []
         self._stops = frozenset(artifact.pack.stop_token_ids)
         closing = [t for t in range(artifact.vocab_size) if CLOSING.issuperset(_spelling(artifact, t))]
         self._closing = np.array(sorted({*closing, *self._stops}), dtype=np.int64)
@@ -71,7 +71,7 @@ class Sampler:
             masked = perf_counter()
             if not matcher.accept_token(token):
                 raise EmptyMask(bytes(text))
-            self.mask_seconds += perf_counter() - masked + filled - began
+            self.step_seconds.append(perf_counter() - masked + filled - began)
             legal.append(int(np.isfinite(logits).sum()))
             tokens.append(token)
             text += self._artifact.pack.token_bytes(token) or b""

@@ -157,11 +157,11 @@ class _Demo:
         validator = jsonschema_rs.validator_for(schema.schema)
         finished = [s["text"] for s in row["samples"] if s["finished"]]
         valid = sum(_is_valid(validator, text) for text in finished)
-        microseconds = row["mask_seconds"] / max(row["tokens"], 1) * 1e6
+        microseconds = row["step_seconds"] * 1e6
         self._say(
             f"\n{schema.name:<12} fetched, checked and loaded in {row['load_seconds'] * 1000:.0f} ms\n"
-            f"  sampled    {len(row['samples'])} texts, {row['tokens']:,} tokens; a step allowed"
-            f" {statistics.median(row['legal']):,.0f} at the median; fill + accept {microseconds:.1f} µs\n"
+            f"  sampled    {len(row['samples'])} texts, {row['tokens']:,} tokens; a step"
+            f" allowed {statistics.median(row['legal']):,.0f}, took {microseconds:.1f} µs (fill, accept)\n"
             f"  valid      {valid} of {len(finished)} by jsonschema-rs"
         )
         for text in sorted(finished, key=len)[len(finished) // 2 :][:SHOWN]:
