@@ -30,6 +30,9 @@ COLD = -(1 << 40) - 1
 SEARCHES = 3
 _COLD_MOVES = [COLD] * 256
 
+Action = tuple[tuple[int, ...], int]
+"""The symbols that are pushed, the control to go to."""
+
 
 class Machine:
     """The executable form of an automaton, on top of its base's."""
@@ -48,15 +51,15 @@ class Machine:
         self._move, self._verdict = a.edge_move.data, a.verdict.data
         self._visits = bytearray(a.n_controls - a.first_control)
         moves = [_COLD_MOVES] * (a.n_controls - a.first_control)
-        actions: list[tuple[tuple[int, ...], int] | None] = [None] * (a.n_actions - a.first_action)
+        actions: list[Action | None] = [None] * (a.n_actions - a.first_action)
         final: list[int] = np.where(a.edge_start[1:] == a.edge_start[:-1], a.verdict, 0).tolist()
         start: Sequence[int] = (a.return_start[:-1] + (len(base.returns) if base else 0)).tolist()
         returns: list[int] = a.return_move.tolist()
         self.moves: list[list[int]] = base.moves + moves if base else moves
-        self.actions = base.actions + actions if base else actions
-        self.final = base.final + final if base else final
+        self.actions: list[Action | None] = base.actions + actions if base else actions
+        self.final: list[int] = base.final + final if base else final
         self.return_start: list[int] = [*base.return_start, *start] if base else list(start)
-        self.returns = base.returns + returns if base else returns
+        self.returns: list[int] = base.returns + returns if base else returns
 
     def step(self, control: int, byte: int) -> int:
         """The move of a control that has no list yet."""
@@ -111,7 +114,7 @@ class Machine:
             self.actions[(-2 - move) >> 1] = base.actions[(-2 - move) >> 1]
         return move
 
-    def _make_action(self, number: int) -> tuple[tuple[int, ...], int]:
+    def _make_action(self, number: int) -> Action:
         a, own = self._own, number - self._first_action
         start, end = int(a.action_start[own]), int(a.action_start[own + 1])
         return tuple(a.action_push[start:end].tolist()), int(a.action_target[own])
