@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 TOKENIZER ?=
 TESTS ?= tests
 PYTEST_FLAGS ?=
-PROTOS := $(wildcard proto/maskwright/v1/*.proto)
+ROUNDS ?= 20
 DATA ?= demo-data
 
 .PHONY: help demo serve test lint gen check-gen bench golden fuzz clean
@@ -20,7 +20,7 @@ help:
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
-	@echo "make fuzz     property tests with many more examples"
+	@echo "make fuzz     property tests, ROUNDS times over; each time has other examples"
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -54,7 +54,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.bench
 
 fuzz: $(STAMP)
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/property
+	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/property || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-data
