@@ -1,4 +1,5 @@
-"""The frame of an array. States: ("start",), ("open",), ("next", 0, formulas), ("after", 0, formulas), ("end", verdict).
+"""The frame of an array. States: ("start",), ("open",), ("next", 0, formulas), ("after", 0, formulas),
+("end", verdict).
 
 Progress (place in a prefix, counts, items found) is in the formulas' atoms, so equal futures are one state.
 """
@@ -21,7 +22,8 @@ OPEN, CLOSE = 0x5B, 0x5D
 
 
 class ArrayFrame(ContainerFrame):
-    """Judged by `must` and `watched`, formulas over array atoms. Compared by identity; `Values` makes one of a kind."""
+    """Judged by `must` and `watched`, formulas over array atoms. Compared by identity; `Values` makes one of
+    a kind."""
 
     def __init__(self, values: Values, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> None:
         super().__init__(values, "array", nest, pointer)
@@ -59,7 +61,7 @@ class ArrayFrame(ContainerFrame):
     def settle(self, position: int, formulas: Formulas) -> Formulas | None:
         return formulas
 
-    # -- the frame -------------------------------------------------------------------------------------------------
+    # -- the frame ---------------------------------------------------------------------------------
 
     def transitions(self, state: Any) -> Iterable[Stay | Call]:
         rest = self.layout_transitions(state)

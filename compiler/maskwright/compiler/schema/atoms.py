@@ -1,8 +1,10 @@
-"""Atoms about strings, objects and arrays. Object and array atoms have progress: they're rewritten member by member.
+"""Atoms about strings, objects and arrays. Object and array atoms have progress: they're rewritten member by
+member.
 
-For each member of an object (item of an array) an atom first sees the key (`on_key`, `on_item`): it becomes another
-formula, a constant when that decides it. Then it may submit what the member's value has to satisfy (`submit`): a list of
-schemas, and the formulas it becomes when they all hold or not. At the end `finish` makes it a constant.
+For each member of an object (item of an array) an atom first sees the key (`on_key`, `on_item`): it becomes
+another formula, a constant when that decides it. Then it may submit what the member's value has to satisfy
+(`submit`): a list of schemas, and the formulas it becomes when they all hold or not. At the end `finish`
+makes it a constant.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# -- strings ---------------------------------------------------------------------------------------------------------
+# -- strings ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Matches:
     language: Dfa
 
 
-# -- any value -------------------------------------------------------------------------------------------------------
+# -- any value -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,13 @@ class Holds:
     schema: Schema
 
 
-# -- objects ---------------------------------------------------------------------------------------------------------
+# -- objects ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A member's key: one of the names the frame knows, or (None) another, with the key languages that hold it."""
+    """A member's key: one of the names the frame knows, or (None) another, with the key languages that hold
+    it."""
 
     name: str | None
     languages: frozenset[Formula] = frozenset()
@@ -83,7 +86,8 @@ class Has:
 
 
 class Members:
-    """What `properties`, `patternProperties` and `additionalProperties` of one schema ask of members; compared by identity."""
+    """What `properties`, `patternProperties` and `additionalProperties` of one schema ask of members;
+    compared by identity."""
 
     def __init__(
         self,
@@ -140,8 +144,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class MemberCount:
-    """At least so many members. Undeclared keys may repeat unnoticed, so two counts go down: `low` takes all undeclared
-    keys as one (`other`: it has been counted), `high` takes each as another. The text may not end while they disagree."""
+    """At least so many members. Undeclared keys may repeat unnoticed, so two counts go down: `low` takes all
+    undeclared keys as one (`other`: it has been counted), `high` takes each as another. The text may not end
+    while they disagree."""
 
     low: int
     high: int
@@ -163,7 +168,7 @@ class MemberCount:
 
 ObjectAtom = Has | Props | Names | MemberCount
 
-# -- arrays ----------------------------------------------------------------------------------------------------------
+# -- arrays ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +195,9 @@ class Items:
         place = self.place + 1
         if place == len(self.prefix) and self.rest is None:
             return TRUE
-        return space.atom(Items((), self.rest) if place == len(self.prefix) else Items(self.prefix, self.rest, place))
+        return space.atom(
+            Items((), self.rest) if place == len(self.prefix) else Items(self.prefix, self.rest, place)
+        )
 
     def _next(self) -> Schema | None:
         return self.prefix[self.place] if self.place < len(self.prefix) else self.rest
@@ -260,4 +267,3 @@ class Contains:
 
 
 ArrayAtom = Items | AtMostItems | AtLeastItems | Contains
-

@@ -1,8 +1,8 @@
 """What is wrong with a schema, and how each keyword is treated: everything before lowering.
 
-Only what the root reaches is judged: unused definitions may hold anything of the right form. All independent faults are
-collected. Loops of references without a member or item in between are found by depth-first search over sub-schemas
-that judge the same value.
+Only what the root reaches is judged: unused definitions may hold anything of the right form. All independent
+faults are collected. Loops of references without a member or item in between are found by depth-first search
+over sub-schemas that judge the same value.
 """
 
 from __future__ import annotations
@@ -54,14 +54,19 @@ def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool]
     seen: set[tuple[str, bool]] = set()
     while work:
         schema, positive, negative = work.pop()
-        fresh = [(p, s) for p, s in ((True, positive), (False, negative)) if s and (schema.pointer, p) not in seen]
+        fresh = [
+            (p, s) for p, s in ((True, positive), (False, negative)) if s and (schema.pointer, p) not in seen
+        ]
         if not fresh:
             continue
         first = schema.pointer not in out
         seen.update((schema.pointer, p) for p, _ in fresh)
         out[schema.pointer] = (schema, negative or (not first and out[schema.pointer][1]))
-        below = [(child, *_polarity(schema, k, positive, negative)) for k, _, child in document.children(schema)
-                 if KEYWORDS[k].treatment != "annotation"]
+        below = [
+            (child, *_polarity(schema, k, positive, negative))
+            for k, _, child in document.children(schema)
+            if KEYWORDS[k].treatment != "annotation"
+        ]
         if schema.has("$ref") and isinstance(schema.value["$ref"], str):
             target = document.resolve(schema, schema.value["$ref"])
             if isinstance(target, Schema):
@@ -103,7 +108,12 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
 
 
 def _check_keyword(
-    schema: Schema, keyword: str, negative: bool, languages: Languages, options: CompileOptions, found: Findings
+    schema: Schema,
+    keyword: str,
+    negative: bool,
+    languages: Languages,
+    options: CompileOptions,
+    found: Findings,
 ) -> None:
     pointer = schema.at(keyword)
     if not schema.has(keyword):
@@ -157,7 +167,7 @@ def _check_patterns(schema: Schema, keyword: str, languages: Languages, found: F
             found.faults += e.diagnostics
 
 
-# -- loops -----------------------------------------------------------------------------------------------------------
+# -- loops -----------------------------------------------------------------------------------------
 
 
 def _loops(document: Document) -> Iterator[Diagnostic]:
@@ -179,11 +189,17 @@ def _loops(document: Document) -> Iterator[Diagnostic]:
             else:
                 _enter(document, child, path, on_path, done)
                 if len(path) > MAX_IN_PLACE:
-                    raise LimitExceeded("ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer)
+                    raise LimitExceeded(
+                        "ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer
+                    )
 
 
 def _enter(
-    document: Document, schema: Schema, path: list[tuple[Schema, Iterator[Schema]]], on_path: set[str], done: set[str]
+    document: Document,
+    schema: Schema,
+    path: list[tuple[Schema, Iterator[Schema]]],
+    on_path: set[str],
+    done: set[str],
 ) -> None:
     if schema.pointer not in done:
         path.append((schema, _in_place(document, schema)))

@@ -1,7 +1,7 @@
 """What object and array frames share: formulas as state, layout, calls of values.
 
-A container's formulas are a tuple: the first must hold in the end, the verdict holds the values of the others. States are
-tuples that begin with a name; `Gap` and `Literal` states come from the layout.
+A container's formulas are a tuple: the first must hold in the end, the verdict holds the values of the
+others. States are tuples that begin with a name; `Gap` and `Literal` states come from the layout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ContainerFrame:
         """After a member: atoms with nothing left to say become true. None: a contradiction."""
         raise NotImplementedError
 
-    # -- formulas --------------------------------------------------------------------------------------------------
+    # -- formulas ----------------------------------------------------------------------------------
 
     def atoms(self, formulas: Formulas) -> Iterable[Formula]:
         if len(formulas) == 1:
@@ -61,7 +61,7 @@ class ContainerFrame:
             self._finished[formulas] = None if open_end else tuple(w is TRUE for w in watched)
         return self._finished[formulas]
 
-    # -- layout ----------------------------------------------------------------------------------------------------
+    # -- layout ------------------------------------------------------------------------------------
 
     def gap(self, state: Hashable) -> Hashable:
         return Gap(state) if self.flexible else state
@@ -90,7 +90,9 @@ class ContainerFrame:
         else:
             yield Literal(self.line(self.nest.depth + 1), state).stay()
 
-    def separators(self, verdict: tuple[bool, ...] | None, following: Hashable | None, bracket: int) -> Iterator[Stay]:
+    def separators(
+        self, verdict: tuple[bool, ...] | None, following: Hashable | None, bracket: int
+    ) -> Iterator[Stay]:
         """After a member: a comma and another, or the closing bracket."""
         if following is not None:
             yield Stay(COMMA, COMMA, literal(self.line(self.nest.depth + 1), self.gap(following)))
@@ -101,10 +103,11 @@ class ContainerFrame:
             else:
                 yield Literal(self.line(self.nest.depth) + chr(bracket), end).stay()
 
-    # -- values ----------------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
 
     def value_calls(self, plan: Plan, position: int, formulas: Formulas) -> Iterator[Call]:
-        """Calls of the value's frames, by type; `position` and `formulas` are those after it, up to the value's outcome."""
+        """Calls of the value's frames, by type; `position` and `formulas` are those after it, up to the
+        value's outcome."""
         for frame, mapped in self.values.calls(plan.goal, self.nest.deeper(self.indent is not None)):
             if all(isinstance(m, bool) for m in mapped):
                 after = self._after_value(plan, position, formulas, mapped, ())

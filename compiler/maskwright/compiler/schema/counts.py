@@ -1,9 +1,9 @@
 """Strings by their number of characters, without a state per character of a large bound.
 
-Counts are digits on the stack. A *chunk* reads exactly 256 (or 65,536) characters and returns `FULL` at once, or ends with
-the string's quote and returns `CLOSED`; what is left below 256 is read by `AtMostFrame`. So a bound n costs about
-n/65,536 + 256 states of its own at worst, and the chunks are the library's. Characters of several bytes are called
-(`char`), so a count costs one state.
+Counts are digits on the stack. A *chunk* reads exactly 256 (or 65,536) characters and returns `FULL` at once,
+or ends with the string's quote and returns `CLOSED`; what is left below 256 is read by `AtMostFrame`. So a
+bound n costs about n/65,536 + 256 states of its own at worst, and the chunks are the library's. Characters of
+several bytes are called (`char`), so a count costs one state.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ FULL, CLOSED = "full", "closed"
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """So many lengths in a row (None: all that follow) with one verdict; None: the string can't have such a length."""
+    """So many lengths in a row (None: all that follow) with one verdict; None: the string can't have such a
+    length."""
 
     size: int | None
     verdict: tuple[bool, ...] | None
 
 
 def regions(space: Space, must: Formula, watched: tuple[Formula, ...]) -> list[Region] | None:
-    """Verdicts by length when the formulas are about nothing else, else None. Ends where `must` stays false."""
+    """Verdicts by length when the formulas are about nothing else, else None. Ends where `must` stays
+    false."""
     atoms = {a for f in (must, *watched) for a in f.atoms}
     if not all(isinstance(a.payload, Length) for a in atoms):
         return None
@@ -86,7 +88,8 @@ class _CharFrame:
 
 
 class AtMostFrame(_CharFrame):
-    """At most so many characters and the quote. States: ("quote", n), n, "end"; both kinds of n are entries."""
+    """At most so many characters and the quote. States: ("quote", n), n, "end"; both kinds of n are
+    entries."""
 
     def __init__(self, most: int, wide: Frame) -> None:
         self.name, self.most, self.wide = f"at most {most}", most, wide
@@ -114,7 +117,8 @@ class InsideAtMostFrame(AtMostFrame):
 
 
 class ChunkFrame(_CharFrame):
-    """Exactly `CHUNK` characters; with `closable` the string may also end before the last. States: n, FULL, CLOSED."""
+    """Exactly `CHUNK` characters; with `closable` the string may also end before the last. States: n, FULL,
+    CLOSED."""
 
     def __init__(self, closable: bool, wide: Frame) -> None:
         self.name, self.closable, self.wide = "chunk" if closable else "exact chunk", closable, wide
@@ -129,7 +133,7 @@ class ChunkFrame(_CharFrame):
                 yield Stay(QUOTE, QUOTE, CLOSED)
 
     def verdict(self, state: Any) -> Hashable | None:
-        return None if isinstance(state, int) else state  # type: ignore[no-any-return]
+        return None if isinstance(state, int) else state
 
 
 class BigChunkFrame(_CharFrame):
@@ -146,7 +150,7 @@ class BigChunkFrame(_CharFrame):
         return [Call(self.chunk, state)] if isinstance(state, int) else []
 
     def verdict(self, state: Any) -> Hashable | None:
-        return None if isinstance(state, int) else state  # type: ignore[no-any-return]
+        return None if isinstance(state, int) else state
 
     def resume(self, continuation: int, verdict: Any) -> Hashable:
         if verdict == self.closed:
@@ -166,8 +170,8 @@ def closed_verdict(frame: Frame, library: ByteAutomaton | None) -> Hashable:
 class CountedFrame(_CharFrame):
     """A string judged by its length, as a program of steps. States: "quote", step number, ("end", verdict).
 
-    Each step stands before some character and knows the verdict of ending there. The last region's steps end with
-    a loop (no bound) or with `inside_at_most`.
+    Each step stands before some character and knows the verdict of ending there. The last region's steps end
+    with a loop (no bound) or with `inside_at_most`.
     """
 
     def __init__(
@@ -177,7 +181,8 @@ class CountedFrame(_CharFrame):
         closed: Callable[[Frame], Hashable],
         pointer: str,
     ) -> None:
-        """`lengths` isn't empty. `shared` gives library frames by name, `closed` a chunk's verdict for an end."""
+        """`lengths` isn't empty. `shared` gives library frames by name, `closed` a chunk's verdict for an
+        end."""
         self.name, self.pointer = "counted string", pointer
         self.wide = shared("char")
         self.steps: list[tuple[str, Frame | None, tuple[bool, ...] | None]] = []

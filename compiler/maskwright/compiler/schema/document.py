@@ -1,11 +1,11 @@
 """A schema document: every sub-schema by JSON pointer, base URIs, anchors, and where references lead.
 
-Resolution follows JSON Schema core, section 8.2, and RFC 3986: `$id` (`id` in draft 4) sets the base, a fragment is a
-JSON pointer into the resource or an anchor. Nothing is ever fetched. A pointer may lead anywhere in the document, also
-below unknown keywords; what it finds there is indexed then.
+Resolution follows JSON Schema core, section 8.2, and RFC 3986: `$id` (`id` in draft 4) sets the base, a
+fragment is a JSON pointer into the resource or an anchor. Nothing is ever fetched. A pointer may lead
+anywhere in the document, also below unknown keywords; what it finds there is indexed then.
 
-Equal sub-schemas (same keywords that matter, in the same order, in the same resource) get the same `signature`, so that
-they're compiled once: `representative` gives the first of them.
+Equal sub-schemas (same keywords that matter, in the same order, in the same resource) get the same
+`signature`, so that they're compiled once: `representative` gives the first of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from maskwright.compiler.schema.read import invalid
 
 
 class Schema:
-    """One sub-schema: its value, its pointer in the document, base URI, draft and the pointer of its resource."""
+    """One sub-schema: its value, its pointer in the document, base URI, draft and the pointer of its
+    resource."""
 
     __slots__ = ("base", "draft", "pointer", "resource", "value")
 
@@ -32,7 +33,8 @@ class Schema:
         return f"Schema({self.pointer or '/'})"
 
     def get(self, keyword: str) -> Any:
-        """The keyword's value where it has force, else None (absent, ignored beside `$ref`, or not in this draft)."""
+        """The keyword's value where it has force, else None (absent, ignored beside `$ref`, or not in this
+        draft)."""
         return self.value.get(keyword) if self.has(keyword) else None
 
     def has(self, keyword: str) -> bool:
@@ -64,12 +66,14 @@ class Document:
         self._signatures: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
         self._first: dict[int, Schema] = {}
-        start = draft or (draft_of(value.get("$schema")) if isinstance(value, dict) else None) or DEFAULT_DRAFT
+        start = (
+            draft or (draft_of(value.get("$schema")) if isinstance(value, dict) else None) or DEFAULT_DRAFT
+        )
         self._index(value, "", "", start, "")
         self.root = self.schemas[""]
         self.resources.setdefault("", self.root)
 
-    # -- indexing --------------------------------------------------------------------------------------------------
+    # -- indexing ----------------------------------------------------------------------------------
 
     def _index(self, value: Any, pointer: str, base: str, draft: Draft, resource: str) -> None:
         work = [(value, pointer, base, draft, resource)]
@@ -101,7 +105,9 @@ class Document:
         self._check(schema)
         return schema
 
-    def _identify(self, value: dict[str, Any], pointer: str, base: str, draft: Draft, resource: str) -> tuple[str, Draft, str]:
+    def _identify(
+        self, value: dict[str, Any], pointer: str, base: str, draft: Draft, resource: str
+    ) -> tuple[str, Draft, str]:
         named = draft_of(value.get("$schema"))
         own = value.get("id" if (named or draft) is Draft.D4 else "$id")
         ignored = draft <= Draft.D7 and isinstance(value.get("$ref"), str)
@@ -115,10 +121,15 @@ class Document:
                 expected = KEYWORDS[keyword].check(value, schema.draft)
                 if expected is not None:
                     self.faults.append(
-                        invalid(f"{keyword!r} must be {expected}", schema.at(keyword), keyword=keyword, expected=expected)
+                        invalid(
+                            f"{keyword!r} must be {expected}",
+                            schema.at(keyword),
+                            keyword=keyword,
+                            expected=expected,
+                        )
                     )
 
-    # -- references ------------------------------------------------------------------------------------------------
+    # -- references --------------------------------------------------------------------------------
 
     def children(self, schema: Schema) -> Iterator[tuple[str, str | int, Schema]]:
         """(keyword, key or index, sub-schema) of every keyword that has force, in the order written."""
@@ -170,7 +181,7 @@ class Document:
             self._index(value, pointer, near.base, near.draft, near.resource)
         return self.schemas[pointer]
 
-    # -- equality --------------------------------------------------------------------------------------------------
+    # -- equality ----------------------------------------------------------------------------------
 
     def representative(self, schema: Schema) -> Schema:
         """The first sub-schema seen that says the same."""

@@ -1,8 +1,8 @@
 """The standard formats as regular languages over decoded characters.
 
-Each is written from its RFC's grammar. *Exact* formats are regular and complete. The others are narrower than the
-format, never wider, and say by what (`narrower`): they're enforced where the string must have the format, and are
-residual where it may have to lack it (`not`, `if`, a branch of `oneOf`).
+Each is written from its RFC's grammar. *Exact* formats are regular and complete. The others are narrower than
+the format, never wider, and say by what (`narrower`): they're enforced where the string must have the format,
+and are residual where it may have to lack it (`not`, `if`, a branch of `oneOf`).
 
     date, time, date-time, duration    RFC 3339 (appendix A for durations)
     email, idn-email                   RFC 5321 mailbox, RFC 6531
@@ -70,8 +70,10 @@ _IPV6 = _ipv6()
 
 
 def _labels(letter: str, first: int, other: int, count: int) -> str:
-    """Dotted labels that begin and end with a letter or digit, without hyphens in places 3 and 4: the first of at
-    most `first` characters, then at most `count` of `other`. Counting every length exactly takes 16,000 states."""
+    """Dotted labels that begin and end with a letter or digit, without hyphens in places 3 and 4: the first
+    of at
+    most `first` characters, then at most `count` of `other`. Counting every length exactly takes 16,000
+    states."""
 
     def label(size: int) -> str:
         return f"(?!..--){letter}(?:(?:{letter}|-){{0,{size - 2}}}{letter})?"
@@ -82,9 +84,10 @@ def _labels(letter: str, first: int, other: int, count: int) -> str:
 _LETTER = "[0-9A-Za-z]"
 _HOSTNAME = f"(?:{_labels(_LETTER, 62, 30, 6)})"
 _HOSTNAME_NARROWER = (
-    "labels after the first longer than 30 characters, more than 7 labels, labels with hyphens in places 3 and 4"
+    "labels after the first longer than 30 characters, more than 7 labels,"
+    " labels with hyphens in places 3 and 4"
 )
-# Letters that IDNA 2008 takes anywhere in a label and never maps; a label of 12 stays below 63 bytes in Punycode.
+# Letters that IDNA 2008 takes anywhere in a label and never maps. A label of 12 stays below 63 in Punycode.
 _IDN_LETTER = (
     "[0-9a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c1\u03c3-\u03c9\u0430-\u045f\u05d0-\u05ea"
     "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3]"
@@ -116,8 +119,10 @@ def _uri(ucs: str, private: str, absolute: bool) -> str:
     literal = f"\\[(?:{_IPV6}|[vV][0-9A-Fa-f]+\\.[:{sub}A-Za-z0-9._~-]+)\\]"
     host = f"(?:{literal}|(?:[{sub}{unreserved}]|{percent})*)"
     authority = f"(?:(?:[:{sub}{unreserved}]|{percent})*@)?{host}(?::[0-9]*)?"
-    tail = f"(?:\\?(?:[{sub}:@/?{unreserved}{private}]|{percent})*)?" if not private else (
-        f"(?:\\?(?:[{private}{sub}:@/?{unreserved}]|{percent})*)?"
+    tail = (
+        f"(?:\\?(?:[{sub}:@/?{unreserved}{private}]|{percent})*)?"
+        if not private
+        else (f"(?:\\?(?:[{private}{sub}:@/?{unreserved}]|{percent})*)?")
     )
     tail += f"(?:#(?:[{sub}:@/?{unreserved}]|{percent})*)?"
     path = f"(?:/{pchar}*)*"
@@ -169,7 +174,9 @@ FORMATS: dict[str, Format] = {
     "uuid": Format("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
     "json-pointer": Format(_POINTER),
     "relative-json-pointer": Format(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-    "regex": Format(_regex(2), "groups nested deeper than two, counted repeats, look-around, classes with ranges"),
+    "regex": Format(
+        _regex(2), "groups nested deeper than two, counted repeats, look-around, classes with ranges"
+    ),
 }
 
 

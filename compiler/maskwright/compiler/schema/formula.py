@@ -1,12 +1,13 @@
 """Boolean formulas over atoms, hash-consed: equal formulas of one `Space` are one object.
 
-Everything that a schema says about one JSON value is such a formula. Reading the value rewrites it: `Space.assign`
-replaces atoms by what became of them (true, false, or an atom with progress) and simplifies. Simplification is cheap,
-not complete: constants, flattening, duplicates, complements, and units (in `a and (b or not a)` the second `a` is
-known). Two formulas may be equivalent without being one object; that costs states, never correctness.
+Everything that a schema says about one JSON value is such a formula. Reading the value rewrites it:
+`Space.assign` replaces atoms by what became of them (true, false, or an atom with progress) and simplifies.
+Simplification is cheap, not complete: constants, flattening, duplicates, complements, and units (in `a and (b
+or not a)` the second `a` is known). Two formulas may be equivalent without being one object; that costs
+states, never correctness.
 
-`one` is "exactly one of the children holds" (`oneOf`); written out it would be quadratic. Negation is pushed through
-`and` and `or` to atoms and `one` nodes.
+`one` is "exactly one of the children holds" (`oneOf`); written out it would be quadratic. Negation is pushed
+through `and` and `or` to atoms and `one` nodes.
 
 Children are ordered by creation, so what is built from formulas doesn't depend on hashes.
 """
@@ -35,7 +36,12 @@ class Formula:
     __slots__ = ("args", "atoms", "kind", "number", "payload")
 
     def __init__(
-        self, kind: Kind, args: tuple[Formula, ...], payload: Hashable, atoms: tuple[Formula, ...], number: int
+        self,
+        kind: Kind,
+        args: tuple[Formula, ...],
+        payload: Hashable,
+        atoms: tuple[Formula, ...],
+        number: int,
     ) -> None:
         self.kind, self.args, self.payload, self.atoms, self.number = kind, args, payload, atoms, number
         if kind is Kind.ATOM:
@@ -127,7 +133,7 @@ class Space:
         """f with atoms replaced. Cost: linear in the parts of f that hold such atoms."""
         return self._assign(f, what, {})
 
-    # -- building --------------------------------------------------------------------------------------------------
+    # -- building ----------------------------------------------------------------------------------
 
     def _assign(self, f: Formula, what: Mapping[Formula, Formula], done: dict[Formula, Formula]) -> Formula:
         if f.kind is Kind.ATOM:
@@ -141,7 +147,13 @@ class Space:
             out = self.negate(self._assign(f.args[0], what, done))
         else:
             parts = [self._assign(a, what, done) for a in f.args]
-            out = self.all(parts) if f.kind is Kind.AND else self.any(parts) if f.kind is Kind.OR else self.one(parts)
+            out = (
+                self.all(parts)
+                if f.kind is Kind.AND
+                else self.any(parts)
+                if f.kind is Kind.OR
+                else self.one(parts)
+            )
         done[f] = out
         return out
 
@@ -166,8 +178,11 @@ class Space:
         return self._node(kind, tuple(sorted(found, key=_number)), None)
 
     def _propagate(self, found: dict[Formula, None], zero: Formula) -> list[Formula] | None:
-        """The parts with the atoms that stand alone among them replaced elsewhere; None when nothing changes."""
-        composite = [q for q in found if q.kind > Kind.NOT or (q.kind is Kind.NOT and q.args[0].kind is Kind.ONE)]
+        """The parts with the atoms that stand alone among them replaced elsewhere; None when nothing
+        changes."""
+        composite = [
+            q for q in found if q.kind > Kind.NOT or (q.kind is Kind.NOT and q.args[0].kind is Kind.ONE)
+        ]
         if not composite:
             return None
         holds, fails = (TRUE, FALSE) if zero is FALSE else (FALSE, TRUE)

@@ -1,11 +1,11 @@
 """Schema text to byte automaton: the front end's pipeline.
 
-    read        text -> value                                        (read.py)
-    index       value -> sub-schemas, references                     (document.py)
-    check       faults, treatment of each keyword                    (check.py)
-    lower       sub-schemas -> formulas, when a value is judged      (lower.py)
-    explore     frames -> byte automaton                             (values.py, ../automaton/explore.py)
-    specialise  cut what can't finish                                (../automaton/specialise.py)
+read        text -> value                                        (read.py)
+index       value -> sub-schemas, references                     (document.py)
+check       faults, treatment of each keyword                    (check.py)
+lower       sub-schemas -> formulas, when a value is judged      (lower.py)
+explore     frames -> byte automaton                             (values.py, ../automaton/explore.py)
+specialise  cut what can't finish                                (../automaton/specialise.py)
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ RECURSION = 20_000
 
 @dataclass(frozen=True)
 class SchemaResult:
-    """`automaton` is explored and specialised; `treatment` says for each keyword (pointer, keyword, treatment)."""
+    """`automaton` is explored and specialised; `treatment` says for each keyword (pointer, keyword,
+    treatment)."""
 
     automaton: ByteAutomaton
     treatment: list[Treatment]

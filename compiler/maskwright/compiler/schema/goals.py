@@ -1,9 +1,10 @@
 """What one member's value has to satisfy, and what the container learns from it.
 
-A container's state is a tuple of formulas: the first must hold in the end, the others are watched. When a member's value
-starts, atoms submit formulas about it (`Submission`). `plan` makes a goal of them:
+A container's state is a tuple of formulas: the first must hold in the end, the others are watched. When a
+member's value starts, atoms submit formulas about it (`Submission`). `plan` makes a goal of them:
 
--   `must` is an upper bound of what the container's own first formula asks of the value, by polarity: if the value fails
+-   `must` is an upper bound of what the container's own first formula asks of the value, by polarity: if the
+    value fails
     it, no outcome can be completed. So `anyOf` over one key's enums lets only their union through.
 -   submissions that `must` doesn't imply are watched: the value's frame hands back which of them held.
 
@@ -48,7 +49,9 @@ class Plan:
 
     __slots__ = ("goal", "sources", "submissions")
 
-    def __init__(self, goal: Goal, submissions: tuple[Submission, ...], sources: tuple[bool | int, ...]) -> None:
+    def __init__(
+        self, goal: Goal, submissions: tuple[Submission, ...], sources: tuple[bool | int, ...]
+    ) -> None:
         self.goal, self.submissions, self.sources = goal, submissions, sources
 
     def outcome(self, verdict: tuple[bool, ...]) -> dict[Formula, Formula]:

@@ -1,8 +1,9 @@
-"""The keyword tables: what each keyword is in each draft, the form its value must have, and where sub-schemas are.
+"""The keyword tables: what each keyword is in each draft, the form its value must have, and where sub-schemas
+are.
 
-`KEYWORDS` lists everything known. A keyword is *enforced* (the automaton judges it), an *annotation* (no effect on
-validity), or *refused* (it would have to be enforced and isn't). A keyword in no table is an annotation, and reported.
-The support page is written from these tables.
+`KEYWORDS` lists everything known. A keyword is *enforced* (the automaton judges it), an *annotation* (no
+effect on validity), or *refused* (it would have to be enforced and isn't). A keyword in no table is an
+annotation, and reported. The support page is written from these tables.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def draft_of(uri: object) -> Draft | None:
     return _SCHEMA_URIS.get(re.sub(r"^https?://", "", uri).rstrip("#"))
 
 
-# -- forms -----------------------------------------------------------------------------------------------------------
+# -- forms -----------------------------------------------------------------------------------------
 
 Check = Callable[[Any, Draft], str | None]
 """Says what is expected, or None when the value has the right form."""
@@ -99,7 +100,9 @@ def _any(value: Any, draft: Draft) -> str | None:
 
 
 def _names(value: Any, draft: Draft) -> str | None:
-    good = isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
+    good = (
+        isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
+    )
     return None if good else "a list of different strings"
 
 
@@ -144,7 +147,7 @@ def _object(value: Any, draft: Draft) -> str | None:
     return None if isinstance(value, dict) else "an object"
 
 
-# -- tables ----------------------------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 class Place(IntEnum):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from maskwright.compiler.diagnostics import CompileError, LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.regex import compile_pattern
 from maskwright.compiler.regular import (
@@ -15,6 +18,7 @@ from maskwright.compiler.regular import (
 from maskwright.compiler.schema.atoms import Length, Matches, StringSet
 from maskwright.compiler.schema.formats import FORMATS, format_language
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
+
 
 class Languages:
     """Compiles patterns and formats once each, to atoms of one space."""
@@ -35,14 +39,19 @@ class Languages:
         return found
 
     def _search(self, source: str, pointer: str) -> Dfa:
-        return compile_pattern(
-            source,
-            self.options.regex_dialect,
-            mode="search",
-            limits=self.limits,
-            deadline=self.deadline,
-            pointer=pointer,
-        )
+        try:
+            return compile_pattern(
+                source,
+                self.options.regex_dialect,
+                mode="search",
+                limits=self.limits,
+                deadline=self.deadline,
+                pointer=pointer,
+            )
+        except LimitExceeded:
+            raise
+        except CompileError as e:
+            raise CompileError([replace(d, pointer=pointer) for d in e.diagnostics]) from None
 
     def format_treatment(self, name: str, negative: bool) -> str:
         """How a format is treated; `negative`: where the string may have to lack it."""

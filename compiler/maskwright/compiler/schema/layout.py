@@ -1,10 +1,11 @@
 """Where whitespace may stand, and how deep a value is nested.
 
-    compact    no whitespace
-    flexible   a *gap* between structural tokens: at most `max_whitespace` bytes of space, tab, line feed, carriage return.
-               A state with a gap has the transitions of the state without it and a call of the whitespace frame, which
-               comes back to the state without: two states a gap, whatever the bound
-    indent     the layout of `json.dumps(value, indent=n)`: fixed text, which depends on the depth
+compact    no whitespace
+flexible   a *gap* between structural tokens: at most `max_whitespace` bytes of space, tab, line feed,
+           carriage return.
+           A state with a gap has the transitions of the state without it and a call of the whitespace frame,
+           which comes back to the state without: two states a gap, whatever the bound
+indent     the layout of `json.dumps(value, indent=n)`: fixed text, which depends on the depth
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from maskwright.compiler.schema.tables import Table
 
 
 class Nest(NamedTuple):
-    """`depth` counts open containers where the layout depends on it (else 0); `left`: how many more may open, or None."""
+    """`depth` counts open containers where the layout depends on it (else 0); `left`: how many more may open,
+    or None."""
 
     depth: int
     left: int | None

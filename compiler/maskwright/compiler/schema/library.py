@@ -2,19 +2,19 @@
 
     string, key, char, number, integer, true, false, boolean, null
     whitespace:<bound>
-    at_most:<n>, inside_at_most:<n>    a string of at most n characters (0..255), entered before or after its quote
-    chunk:<n>, exact:<n>               n (256, 65536) characters of a string; see counts.py
-    object:<style>, array:<style>      any object and array; style is `compact` or `flexible:<bound>`
+    at_most:<n>, inside_at_most:<n>    a string of at most n characters (0..255), entered before or after its
+    quote
 
-`key` starts inside a key (after its quote, between characters) and ends with the closing quote. `char` is one character of
-a string that takes more than one byte.
+`key` starts inside a key (after its quote, between characters) and ends with the closing quote. `char` is one
+character of a string that takes more than one byte.
 """
 
 from __future__ import annotations
 
-from maskwright.compiler.automaton.explore import Entry, Frame
+from maskwright.compiler.automaton.explore import Entry, External, Frame
+from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.options import CompileOptions, Limits
-from maskwright.compiler.schema.counts import BIG, CHUNK
+from maskwright.compiler.schema.counts import BIG, CHUNK, closed_verdict
 from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import TRUE, Space
 from maskwright.compiler.schema.languages import Languages
@@ -60,3 +60,17 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
         out[f"exact:{size}"] = flexible.counting(f"exact:{size}")
         out[f"chunk:{size}"] = flexible.counting(f"chunk:{size}")
     return out
+
+
+def returns_inside_strings(library: ByteAutomaton) -> frozenset[tuple[int, int]]:
+    """(frame, verdict) of the library's returns after which a string goes on, which its callers only count.
+
+    All other returns lead between JSON's lexemes.
+    """
+    out = set()
+    for name, control in library.entries.items():
+        frame = library.frame_of(control)
+        if name.split(":")[0] in ("char", "exact", "chunk"):
+            closed = closed_verdict(External(name), library) if name.startswith("chunk") else None
+            out |= {(frame, v) for v in range(library.frame_info(frame).verdicts) if v != closed}
+    return frozenset(out)

@@ -1,12 +1,12 @@
 """Schema to formula: what one schema says about values of one type.
 
-`Lowering.formula(schema, kind)` is the conjunction of the keywords that matter to that kind of value; the others hold
-whatever they say, so type atoms aren't needed. Sub-schemas of members and items stay references (lowered when a value
-is judged by them), sub-schemas that judge the same value are lowered at once: recursion through them alone is a loop
-without a byte in between and is refused.
+`Lowering.formula(schema, kind)` is the conjunction of the keywords that matter to that kind of value; the
+others hold whatever they say, so type atoms aren't needed. Sub-schemas of members and items stay references
+(lowered when a value is judged by them), sub-schemas that judge the same value are lowered at once: recursion
+through them alone is a loop without a byte in between and is refused.
 
-`order(schema)` is the canonical property order: own `properties`, then what in-place sub-schemas bring in the order
-written, then names that are only mentioned (`required` and the like).
+`order(schema)` is the canonical property order: own `properties`, then what in-place sub-schemas bring in the
+order written, then names that are only mentioned (`required` and the like).
 """
 
 from __future__ import annotations
@@ -38,7 +38,14 @@ from maskwright.compiler.schema.numbers import AtLeast, Integer, MoreThan, Multi
 
 ValueKind = Literal["null", "true", "false", "number", "string", "array", "object"]
 KINDS: tuple[ValueKind, ...] = ("object", "array", "string", "number", "true", "false", "null")
-_TYPE_OF = {"null": "null", "true": "boolean", "false": "boolean", "string": "string", "array": "array", "object": "object"}
+_TYPE_OF = {
+    "null": "null",
+    "true": "boolean",
+    "false": "boolean",
+    "string": "string",
+    "array": "array",
+    "object": "object",
+}
 
 
 class Order:
@@ -67,7 +74,7 @@ class Lowering:
         self._members: dict[Any, Members] = {}
         self._constants: dict[str, Schema] = {}
 
-    # -- schemas as atoms ------------------------------------------------------------------------------------------
+    # -- schemas as atoms --------------------------------------------------------------------------
 
     def holds(self, schema: Schema) -> Formula:
         """The schema as a formula about a value of any type."""
@@ -85,7 +92,9 @@ class Lowering:
             if any(k in _BY_KEYWORD for k in others):
                 break
             schema = self.target(schema)
-        if isinstance(schema.value, dict) and not any(k in _BY_KEYWORD and schema.has(k) for k in schema.value):
+        if isinstance(schema.value, dict) and not any(
+            k in _BY_KEYWORD and schema.has(k) for k in schema.value
+        ):
             return self._constant_schema(True, schema)
         return schema
 
@@ -123,7 +132,7 @@ class Lowering:
     def in_place(self, schema: Schema, keyword: str, key: str | int | None, kind: ValueKind) -> Formula:
         return self.formula(self.document.child(schema, keyword, key), kind)
 
-    # -- property order --------------------------------------------------------------------------------------------
+    # -- property order ----------------------------------------------------------------------------
 
     def order(self, schema: Schema) -> Order:
         found = self._orders.get(schema)
@@ -152,14 +161,17 @@ class Lowering:
             if keyword in _IN_PLACE:
                 out.add(self.order(child))
 
-    # -- constants -------------------------------------------------------------------------------------------------
+    # -- constants ---------------------------------------------------------------------------------
 
     def constant(self, value: Any, kind: ValueKind, schema: Schema) -> Formula:
         """The formula "equals this value", for values of a kind that `value` has (see `values_of`)."""
         space = self.space
         if kind == "array":
             prefix = tuple(self.equal_to(v, schema) for v in value)
-            size = [space.atom(AtMostItems(len(value))), *([space.atom(AtLeastItems(len(value)))] if value else [])]
+            size = [
+                space.atom(AtMostItems(len(value))),
+                *([space.atom(AtLeastItems(len(value)))] if value else []),
+            ]
             return space.all([*([space.atom(Items(prefix, None))] if value else []), *size])
         closed = self._constant_schema(False, schema)
         members = self.members({k: self.equal_to(v, schema) for k, v in value.items()}, (), closed)
@@ -177,9 +189,13 @@ class Lowering:
         return found
 
     def members(
-        self, properties: dict[str, Schema], patterns: tuple[tuple[Formula, Schema], ...], additional: Schema | None
+        self,
+        properties: dict[str, Schema],
+        patterns: tuple[tuple[Formula, Schema], ...],
+        additional: Schema | None,
     ) -> Formula:
-        """The atom of a properties/patternProperties/additionalProperties group; true when it asks nothing."""
+        """The atom of a properties/patternProperties/additionalProperties group; true when it asks
+        nothing."""
         if additional is not None and self.through(additional).value is True:
             additional = None
         quiet = additional is None and not patterns
@@ -205,7 +221,7 @@ def loop(schema: Schema) -> Diagnostic:
     )
 
 
-# -- keywords --------------------------------------------------------------------------------------------------------
+# -- keywords --------------------------------------------------------------------------------------
 
 _Lower = Callable[[Lowering, Schema, ValueKind], Formula]
 

@@ -1,12 +1,13 @@
 """Languages of JSON numbers: atoms, and the table that judges a text by a product of them.
 
-A bound or a multiple can't be judged on texts with an exponent (the set isn't regular), so where any atom is judged
-the texts are `-? int (. digits)?`. Atoms are exact on those: values are compared digit by digit, never as floats.
-`Integer` asks for no fraction in the text; where it is judged, texts with a fraction of zeros only (`1.0`) are left
-out, so that its verdict is right under negation as well.
+A bound or a multiple can't be judged on texts with an exponent (the set isn't regular), so where any atom is
+judged the texts are `-? int (. digits)?`. Atoms are exact on those: values are compared digit by digit, never
+as floats. `Integer` asks for no fraction in the text; where it is judged, texts with a fraction of zeros only
+(`1.0`) are left out, so that its verdict is right under negation as well.
 
-Bounds read the digits against the bound's digits: as long as all are equal nothing is known; the first difference
-decides, provided that the integer parts have the same length; else the longer is the larger in magnitude.
+Bounds read the digits against the bound's digits: as long as all are equal nothing is known; the first
+difference decides, provided that the integer parts have the same length; else the longer is the larger in
+magnitude.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Scanner(Protocol):
     """Reads sign, digits and point one character at a time."""
 
     def start(self) -> Hashable: ...
-    def step(self, state: Any, char: str) -> Hashable: ...
+    def step(self, state: Any, char: str) -> Any: ...
     def holds(self, state: Any) -> bool | None: ...
 
 
@@ -73,7 +74,8 @@ class _FractionScanner:
 
 
 class _CompareScanner:
-    """Compares with a bound. States: ("sign",), (sign, digits read, relation so far), (sign, "f", place), ("is", relation)."""
+    """Compares with a bound. States: ("sign",), (sign, digits read, relation so far), (sign, "f", place),
+    ("is", relation)."""
 
     def __init__(self, bound: Decimal, strict: bool) -> None:
         self.negative = bound < 0
@@ -84,7 +86,7 @@ class _CompareScanner:
     def start(self) -> Hashable:
         return ("sign",)
 
-    def step(self, state: Any, char: str) -> Hashable:
+    def step(self, state: Any, char: str) -> Any:
         if state[0] == "is":
             return state
         if state[0] == "sign":
@@ -108,7 +110,7 @@ class _CompareScanner:
             relation = (char > self.whole[read]) - (char < self.whole[read])
         return (sign, read + 1, relation)
 
-    def _fraction(self, sign: int, place: int, char: str) -> Hashable:
+    def _fraction(self, sign: int, place: int, char: str) -> Any:
         digit = self.fraction[place] if place < len(self.fraction) else "0"
         if char != digit:
             return ("is", sign if char > digit else -sign)
@@ -130,7 +132,8 @@ class _CompareScanner:
 
 
 class _MultipleScanner:
-    """The remainder of the digits by the divisor scaled to an integer. States: (remainder, fraction places) or None."""
+    """The remainder of the digits by the divisor scaled to an integer. States: (remainder, fraction places)
+    or None."""
 
     def __init__(self, divisor: Decimal) -> None:
         sign, digits, exponent = divisor.normalize().as_tuple()
@@ -141,7 +144,7 @@ class _MultipleScanner:
     def start(self) -> Hashable:
         return (0, -1)
 
-    def step(self, state: Any, char: str) -> Hashable:
+    def step(self, state: Any, char: str) -> Any:
         if state is None or char == "-":
             return state
         remainder, places = state
@@ -159,7 +162,8 @@ class _MultipleScanner:
 
 
 class _SetScanner:
-    """Membership by value. States: the text so far while it begins a member's text, ("pad", value) past it, or None."""
+    """Membership by value. States: the text so far while it begins a member's text, ("pad", value) past it,
+    or None."""
 
     def __init__(self, values: frozenset[Decimal]) -> None:
         self.values = values
@@ -169,7 +173,7 @@ class _SetScanner:
     def start(self) -> Hashable:
         return ""
 
-    def step(self, state: Any, char: str) -> Hashable:
+    def step(self, state: Any, char: str) -> Any:
         if state is None:
             return None
         if isinstance(state, tuple):
@@ -222,7 +226,8 @@ def scanner(payload: Hashable) -> _Scanner:
     return out
 
 
-# Grammar without exponent: "" start, "-" sign, "0" a leading zero, "1" integer digits, "." the point, "f" fraction.
+# Grammar without exponent: "" start, "-" sign, "0" a leading zero, "1" integer digits, "." the point, "f"
+# fraction.
 _GRAMMAR: dict[str, Callable[[str], str | None]] = {
     "": lambda c: {"-": "-", "0": "0"}.get(c, None if c == "." else "1"),
     "-": lambda c: {"0": "0"}.get(c, None if c in "-." else "1"),
@@ -234,7 +239,9 @@ _GRAMMAR: dict[str, Callable[[str], str | None]] = {
 _ENDS = frozenset("01f")
 
 
-def judge_numbers(space: Space, must: Formula, watched: tuple[Formula, ...], pointer: str = "", limit: int = 200_000) -> Table:
+def judge_numbers(
+    space: Space, must: Formula, watched: tuple[Formula, ...], pointer: str = "", limit: int = 200_000
+) -> Table:
     """The table of number texts for which `must` holds; labels are tuples of the watched formulas' values."""
     atoms = sorted({a for f in (must, *watched) for a in f.atoms}, key=lambda a: a.number)
     scanners = [scanner(a.payload) for a in atoms]
@@ -253,7 +260,9 @@ def judge_numbers(space: Space, must: Formula, watched: tuple[Formula, ...], poi
         found = [s.holds(p) for s, p in zip(scanners, state[1], strict=True)]
         if None in found:
             return None
-        return evaluate(space, must, watched, {a: constant(bool(h)) for a, h in zip(atoms, found, strict=True)})
+        return evaluate(
+            space, must, watched, {a: constant(bool(h)) for a, h in zip(atoms, found, strict=True)}
+        )
 
     return tabulate(("", tuple(s.start() for s in scanners)), step, label, limit, pointer)
 

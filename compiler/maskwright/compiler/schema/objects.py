@@ -1,19 +1,23 @@
 """The frame of an object.
 
-Names that the schemas declare or mention have a canonical order; what may follow depends on the position in it. States:
+Names that the schemas declare or mention have a canonical order; what may follow depends on the position in
+it. States:
 
     ("start",) ("open",)              before and after the brace
-    ("key", node, choices, other)     inside a key: the node of the trie of all names; the names that may still be meant,
-                                      each with the formulas that hold once it's chosen; the formulas before an undeclared key
+    ("key", node, choices, other)     inside a key: the node of the trie of all names; the names that may
+                                      still be meant,
+                                      each with the formulas that hold once it's chosen; the formulas before
+                                      an undeclared key
     ("colon", key, formulas) ("value", key, formulas)
     ("after", position, formulas) ("next", position, formulas)        after a value, after a comma
     ("end", verdict)
 
-`choices` holds results, not the way there, so half-written keys are shared between positions: n optional properties cost
-about the total length of their names. A key that leaves the trie is undeclared: the rest of it is a called frame,
-entered inside the key, whose verdict says which key languages (patterns) hold it.
+`choices` holds results, not the way there, so half-written keys are shared between positions: n optional
+properties cost about the total length of their names. A key that leaves the trie is undeclared: the rest of
+it is a called frame, entered inside the key, whose verdict says which key languages (patterns) hold it.
 
-Members that must be present don't appear in formulas: the first of them not yet written bounds what may come next.
+Members that must be present don't appear in formulas: the first of them not yet written bounds what may come
+next.
 """
 
 from __future__ import annotations
@@ -36,7 +40,8 @@ Choices = tuple[tuple[int, Formulas], ...]
 
 
 class NameTrie:
-    """The canonical spellings of names, each ended by its closing quote. A node is a number; a leaf is ~index of the name."""
+    """The canonical spellings of names, each ended by its closing quote. A node is a number; a leaf is ~index
+    of the name."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.spelled = [spell(n) for n in names]
@@ -54,10 +59,17 @@ class NameTrie:
 
 
 class ObjectFrame(ContainerFrame):
-    """Judged by `must` and `watched`, formulas over object atoms. Compared by identity; `Values` makes one of a kind."""
+    """Judged by `must` and `watched`, formulas over object atoms. Compared by identity; `Values` makes one of
+    a kind."""
 
     def __init__(
-        self, values: Values, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str
+        self,
+        values: Values,
+        must: Formula,
+        watched: Formulas,
+        names: tuple[str, ...],
+        nest: Nest,
+        pointer: str,
     ) -> None:
         super().__init__(values, "object", nest, pointer)
         self.names, self.trie = names, NameTrie(names)
@@ -87,7 +99,7 @@ class ObjectFrame(ContainerFrame):
             out[i] = bound
         return out
 
-    # -- what a key does to the formulas ---------------------------------------------------------------------------
+    # -- what a key does to the formulas -----------------------------------------------------------
 
     def take(self, formulas: Formulas, key: Key) -> Formulas | None:
         """The formulas once a member's key is known; None when its value can't be right."""
@@ -122,7 +134,8 @@ class ObjectFrame(ContainerFrame):
         return found
 
     def members(self, position: int, formulas: Formulas) -> tuple[Choices, Formulas | None]:
-        """The names that may come next with the formulas after them, and those before an undeclared key (or None)."""
+        """The names that may come next with the formulas after them, and those before an undeclared key (or
+        None)."""
         at = (position, formulas)
         found = self._members.get(at)
         if found is None:
@@ -176,7 +189,7 @@ class ObjectFrame(ContainerFrame):
             return None
         return self.verdict_of(formulas)
 
-    # -- the frame -------------------------------------------------------------------------------------------------
+    # -- the frame ---------------------------------------------------------------------------------
 
     def transitions(self, state: Any) -> Iterable[Stay | Call]:
         rest = self.layout_transitions(state)
@@ -219,7 +232,9 @@ class ObjectFrame(ContainerFrame):
             elif below or other is not None:
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
-            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges))
+            yield Call(
+                self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges)
+            )
 
     def _colon(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
         yield self.colon(("value", key, formulas))

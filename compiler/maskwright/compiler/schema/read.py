@@ -1,8 +1,8 @@
 """JSON text to values, strictly (RFC 8259), without ever recursing on the text's depth unchecked.
 
-Numbers with a fraction or exponent become `Decimal`, so bounds are exact. Refused: text that isn't JSON, NaN and
-infinities, duplicate keys (their meaning differs between readers), lone surrogates, a byte order mark, numbers of more
-than `MAX_NUMBER_LENGTH` characters. Size and depth are measured before parsing.
+Numbers with a fraction or exponent become `Decimal`, so bounds are exact. Refused: text that isn't JSON, NaN
+and infinities, duplicate keys (their meaning differs between readers), lone surrogates, a byte order mark,
+numbers of more than `MAX_NUMBER_LENGTH` characters. Size and depth are measured before parsing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def read_source(source: str | bytes | dict[str, Any] | bool, limits: Limits) -> 
     if size > limits.source_bytes:
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     check_depth(text, limits.schema_depth)
-    return _parse(text)
+    value = _parse(text)
+    if not isinstance(value, dict | bool):
+        raise CompileError(_not_a_schema(value))
+    return value
 
 
 def check_depth(text: str, limit: int) -> None:
@@ -49,8 +52,14 @@ def check_depth(text: str, limit: int) -> None:
             depth -= 1
 
 
-def invalid(message: str, pointer: str | None = None, span: tuple[int, int] | None = None, **detail: Any) -> Diagnostic:
+def invalid(
+    message: str, pointer: str | None = None, span: tuple[int, int] | None = None, **detail: Any
+) -> Diagnostic:
     return Diagnostic(Code.INVALID_SOURCE, message, pointer=pointer, span=span, detail=detail)
+
+
+def _not_a_schema(value: Any) -> Diagnostic:
+    return invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__)
 
 
 def _decode(source: bytes) -> str:
@@ -69,7 +78,9 @@ def _encode(text: str) -> bytes:
 
 def _write(value: Any, limits: Limits) -> str:
     if not isinstance(value, dict | bool):
-        raise CompileError(invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__))
+        raise CompileError(
+            invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__)
+        )
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError:
@@ -88,7 +99,9 @@ def _parse(text: str) -> Any:
             parse_constant=_constant,
         )
     except json.JSONDecodeError as e:
-        raise CompileError(invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)) from None
+        raise CompileError(
+            invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)
+        ) from None
     return value
 
 
@@ -123,4 +136,6 @@ def _scalar(value: Any) -> Any:
 
 def _check_surrogates(text: str) -> None:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise CompileError(invalid("an escaped lone surrogate", text=text.encode("utf-8", "backslashreplace").decode()))
+        raise CompileError(
+            invalid("an escaped lone surrogate", text=text.encode("utf-8", "backslashreplace").decode())
+        )

@@ -1,14 +1,17 @@
 """Frames of strings and keys.
 
     free        any JSON string, any escapes, no lone surrogates: the library's `string`
-    finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie (DAWG)
+    finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie
+                (DAWG)
     counted     only lengths (counts.py)
     judged      a product of languages over decoded characters, encoded with all JSON escapes
-    guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the text must be
-                spelled canonically until it differs from every member of the set, so that membership is decided by
-                canonical spellings; what comes after may use any escape
+    guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the
+                text must be
+                spelled canonically until it differs from every member of the set, so that membership is
+                decided by canonical spellings; what comes after may use any escape
 
-Keys are canonical always. A key's frame is entered inside the key, after bytes that the object's trie of names read.
+Keys are canonical always. A key's frame is entered inside the key, after bytes that the object's trie of
+names read.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from maskwright.compiler.automaton.explore import Call, Frame, Stay
+from maskwright.compiler.automaton.explore import Call, Stay
 from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
 from maskwright.compiler.schema.atoms import StringSet
@@ -34,7 +37,7 @@ def spell(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False)[1:].encode()
 
 
-# -- tables ----------------------------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def body_table(body: Automaton, labels: list[Hashable], opening: bool) -> Table:
@@ -125,7 +128,7 @@ def quoted(table: Table) -> Table:
     return Table((((QUOTE, QUOTE, 1),), *rows), (None, *table.labels))
 
 
-# -- judging ---------------------------------------------------------------------------------------------------------
+# -- judging ---------------------------------------------------------------------------------------
 
 
 class StringJudge:
@@ -148,7 +151,8 @@ class StringJudge:
     def classifier(
         self, must: Formula, watched: tuple[Formula, ...], pointer: str
     ) -> tuple[Classifier, list[tuple[bool, ...]]]:
-        """Over characters: labels index the list of verdicts (the watched formulas' values, `must` holding)."""
+        """Over characters: labels index the list of verdicts (the watched formulas' values, `must`
+        holding)."""
         atoms = sorted({a for f in (must, *watched) for a in f.atoms}, key=lambda a: a.number)
         verdicts: dict[tuple[bool, ...], int] = {}
 
@@ -167,9 +171,12 @@ class StringJudge:
         return body_table(encode(classes, self.languages.budget(pointer)), list(verdicts), True)
 
     def keys(self, languages: tuple[Formula, ...], pointer: str) -> Table:
-        """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a quote."""
+        """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a
+        quote."""
         classes, verdicts = self.classifier(TRUE, languages, pointer)
-        labels: list[Hashable] = [frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts]
+        labels: list[Hashable] = [
+            frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts
+        ]
         return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
 
 
@@ -178,7 +185,8 @@ def string_sets(f: Formula) -> Iterator[Formula]:
 
 
 def _finite(must: Formula) -> frozenset[str] | None:
-    """A finite superset of what `must` leaves, when an enum stands in it plainly (alone, or every branch of an `or`)."""
+    """A finite superset of what `must` leaves, when an enum stands in it plainly (alone, or every branch of
+    an `or`)."""
     best: frozenset[str] | None = None
     for c in conjuncts(must):
         found: frozenset[str] | None = None
@@ -193,15 +201,16 @@ def _finite(must: Formula) -> frozenset[str] | None:
     return best
 
 
-# -- guarded ---------------------------------------------------------------------------------------------------------
+# -- guarded ---------------------------------------------------------------------------------------
 
 
 class GuardedFrame:
     """A string judged against sets that aren't all of it.
 
-    States: ("quote",) · ("in", trie node, mode, state of the judge) while the bytes begin a member's spelling or finish
-    a character that left it · ("out", state of the judge) · ("end", verdict). The judge is the byte automaton of the other atoms
-    over all escapes; `guard` is the canonical automaton, which decides where a character ends.
+    States: ("quote",) · ("in", trie node, mode, state of the judge) while the bytes begin a member's spelling
+    or finish a character that left it · ("out", state of the judge) · ("end", verdict). The judge is the byte
+    automaton of the other atoms over all escapes; `guard` is the canonical automaton, which decides where a
+    character ends.
     """
 
     def __init__(self, judge: StringJudge, must: Formula, watched: tuple[Formula, ...], pointer: str) -> None:
@@ -214,7 +223,8 @@ class GuardedFrame:
         self._others()
 
     def _others(self) -> None:
-        """The classifier of the other atoms; labels index their values, kept where some membership could still do."""
+        """The classifier of the other atoms; labels index their values, kept where some membership could
+        still do."""
         space, languages = self.judge.space, self.judge.languages
         every = {a for f in (self.must, *self.watched) for a in f.atoms}
         self.others = sorted(every - set(self.sets), key=lambda a: a.number)
@@ -250,7 +260,12 @@ class GuardedFrame:
         yield from self._close(body, None)
 
     def _in(self, node: int | None, guard: int, body: int) -> Iterator[Stay]:
-        """One byte at a time: both automata and the trie step together."""
+        """One byte at a time: both automata and the trie step together. What follows a leaf differs anyhow."""
+        if guard == 0 and node is not None and not self.trie.edges[node]:
+            for low, high, target in self.body.transitions[body]:
+                yield Stay(low, high, ("out", target))
+            yield from self._close(body, self.trie.ends.get(node))
+            return
         children = self.trie.edges[node] if node is not None else {}
         for low, high, after in self.guard.transitions[guard]:
             for byte in range(low, high + 1):

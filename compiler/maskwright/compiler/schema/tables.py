@@ -1,7 +1,7 @@
 """Frames without calls as tables: tabulate a lazily described byte DFA, minimise it, wrap it as a frame.
 
-Minimisation is Moore's partition refinement over (label, row) signatures. The tables here are small (numbers, finite
-string sets), so its n log n in practice matters more than Hopcroft's bound in the worst case.
+Minimisation is Moore's partition refinement over (label, row) signatures. The tables here are small (numbers,
+finite string sets), so its n log n in practice matters more than Hopcroft's bound in the worst case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Row = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True)
 class Table:
-    """`rows[s]` are (low, high, target) ranges in order; `labels[s]` is None where a text can't end. Start is 0."""
+    """`rows[s]` are (low, high, target) ranges in order; `labels[s]` is None where a text can't end. Start is
+    0."""
 
     rows: tuple[Row, ...]
     labels: tuple[Hashable | None, ...]
@@ -52,7 +53,8 @@ def tabulate(
 ) -> Table:
     """The minimal trimmed table of the DFA that `step` and `label` describe.
 
-    `step(state)` yields disjoint (low, high, state) ranges. Raises LimitExceeded when more than `limit` states appear.
+    `step(state)` yields disjoint (low, high, state) ranges. Raises LimitExceeded when more than `limit`
+    states appear.
     """
     numbers: dict[Hashable, int] = {start: 0}
     states = [start]
@@ -73,15 +75,17 @@ def tabulate(
 
 
 def minimise(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None]) -> Table:
-    """Merges equivalent states and drops those from which no label is reached; numbered breadth first from 0."""
+    """Merges equivalent states and drops those from which no label is reached; numbered breadth first from
+    0."""
     live = _live(rows, labels)
     trimmed = [[r for r in row if live[r[2]]] for row in rows]
     names: dict[Hashable, int] = {}
-    block = [names.setdefault(l, len(names)) for l in labels]
+    block = [names.setdefault(label, len(names)) for label in labels]
     while True:
         signatures: dict[Hashable, int] = {}
         refined = [
-            signatures.setdefault((block[s], _merged(trimmed[s], block)), len(signatures)) for s in range(len(rows))
+            signatures.setdefault((block[s], _merged(trimmed[s], block)), len(signatures))
+            for s in range(len(rows))
         ]
         if len(signatures) == len(names):
             break
@@ -105,7 +109,7 @@ def _live(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None])
     for s, row in enumerate(rows):
         for _, _, t in row:
             before[t].append(s)
-    live = [l is not None for l in labels]
+    live = [label is not None for label in labels]
     work = [s for s, yes in enumerate(live) if yes]
     while work:
         for s in before[work.pop()]:
@@ -115,7 +119,9 @@ def _live(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None])
     return live
 
 
-def _renumber(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None], block: list[int]) -> Table:
+def _renumber(
+    rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None], block: list[int]
+) -> Table:
     example: dict[int, int] = {}
     for s, b in enumerate(block):
         example.setdefault(b, s)

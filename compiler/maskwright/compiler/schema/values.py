@@ -1,8 +1,9 @@
 """Frames per value type: which frames judge a value, and what their verdicts mean.
 
-`Values.calls(goal, nest)` splits a goal by the value's type (its first byte tells) and gives for each type that the goal
-leaves possible the frame to call, with, for each watched formula, its value or its place in that frame's verdict.
-Frames that don't depend on the schema come from the library (`External`), or are made here when there's none.
+`Values.calls(goal, nest)` splits a goal by the value's type (its first byte tells) and gives for each type
+that the goal leaves possible the frame to call, with, for each watched formula, its value or its place in
+that frame's verdict. Frames that don't depend on the schema come from the library (`External`), or are made
+here when there's none.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from maskwright.compiler.schema.objects import ObjectFrame
 from maskwright.compiler.schema.strings import GuardedFrame, StringJudge, free_key, free_string, string_sets
 from maskwright.compiler.schema.tables import Table, TableFrame
 
+FREE = Nest(0, None)
 Calls = tuple[tuple[Frame, Mapped], ...]
 WORDS = {"null": ("null",), "true": ("true",), "false": ("false",), "boolean": ("true", "false")}
 
@@ -81,7 +83,7 @@ class Values:
             found = self._frames[key] = make()
         return found
 
-    # -- by type ---------------------------------------------------------------------------------------------------
+    # -- by type -----------------------------------------------------------------------------------
 
     def calls(self, goal: Goal, nest: Nest) -> Calls:
         at = (goal, nest)
@@ -116,7 +118,9 @@ class Values:
         """Watched formulas that aren't decided, without repetition, and how to read a verdict of theirs."""
         space = self.space
         units = {c: TRUE for c in conjuncts(must) if c.kind is Kind.ATOM}
-        units |= {c.args[0]: FALSE for c in conjuncts(must) if c.kind is Kind.NOT and c.args[0].kind is Kind.ATOM}
+        units |= {
+            c.args[0]: FALSE for c in conjuncts(must) if c.kind is Kind.NOT and c.args[0].kind is Kind.ATOM
+        }
         index: dict[Formula, int] = {}
         mapped: list[bool | int] = []
         for w in watched:
@@ -141,7 +145,7 @@ class Values:
             return self.array(must, watched, nest, pointer)
         return self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
 
-    # -- scalars ---------------------------------------------------------------------------------------------------
+    # -- scalars -----------------------------------------------------------------------------------
 
     def word(self, name: str) -> Frame:
         return self.shared(name, lambda: TableFrame(name, _word_table(WORDS[name])))
@@ -181,7 +185,9 @@ class Values:
             return TableFrame("nothing", Table(((),), (None,)), pointer)
         if len(lengths) == 1 and not watched and lengths[0].size is not None and lengths[0].size <= CHUNK:
             return self.counting(f"at_most:{lengths[0].size - 1}")
-        return CountedFrame(lengths, self.counting, lambda frame: closed_verdict(frame, self.library), pointer)
+        return CountedFrame(
+            lengths, self.counting, lambda frame: closed_verdict(frame, self.library), pointer
+        )
 
     def counting(self, entry: str) -> Frame:
         """The library's frames that count characters: `char` and those of counts.py by name and count."""
@@ -202,7 +208,8 @@ class Values:
         return ChunkFrame(kind == "chunk", wide)
 
     def key_tail(self, languages: tuple[Formula, ...], read: bytes) -> Frame:
-        """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the key."""
+        """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the
+        key."""
         table = self._keys.get(languages)
         if table is None:
             table = self._keys[languages] = self.strings.keys(languages, "") if languages else free_key()
@@ -211,15 +218,19 @@ class Values:
             return self.shared("key", lambda: TableFrame("key", free_key()))
         return self.made(("key", languages, state), lambda: TableFrame("key", table, "", state))
 
-    # -- containers ------------------------------------------------------------------------------------------------
+    # -- containers --------------------------------------------------------------------------------
 
     def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> Frame:
-        if not watched and must is TRUE and nest == (0, None):
+        if not watched and must is TRUE and nest == FREE:
             return self.shared(f"array:{self._style}", lambda: ArrayFrame(self, TRUE, (), nest, ""))
-        return self.made(("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer))
+        return self.made(
+            ("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer)
+        )
 
-    def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
-        if not watched and must is TRUE and not names and nest == (0, None):
+    def object(
+        self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str
+    ) -> Frame:
+        if not watched and must is TRUE and not names and nest == FREE:
             return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
         key = ("object", must, watched, names, nest)
         return self.made(key, lambda: ObjectFrame(self, must, watched, names, nest, pointer))

@@ -1,0 +1,193 @@
+"""Random small schemas and instances, for comparing with another validator.
+
+Names, strings and numbers come from small pools, so that keywords meet. `texts` writes an instance in every
+key order: the canonical order is one of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+NAMES = ["a", "b", "ab", "é"]
+STRINGS = ["", "a", "b", "ab", "ba", "aab", "é\n", '"']
+NUMBERS = [0, 1, 2, 3, -1, -2, 10, 12, 0.5, 1.5, -0.25, 2.75]
+PATTERNS = ["^a", "b$", "^[ab]*$", "a.*b", "^.{2}$"]
+
+
+class SchemaMaker:
+    def __init__(self, rng: random.Random, *, recursion: bool = True, draft: int = 2020) -> None:
+        self.rng, self.recursion, self.draft = rng, recursion, draft
+
+    def schema(self) -> Any:
+        out = self.sub(3)
+        while isinstance(out, bool):
+            out = self.sub(3)
+        if self.recursion:
+            out["$defs"] = {"d0": self.sub(2), "d1": self.sub(1)}
+        return out
+
+    def sub(self, depth: int) -> Any:
+        rng = self.rng
+        if rng.random() < 0.06:
+            return rng.random() < 0.7
+        if depth <= 0:
+            return self.leaf()
+        out: dict[str, Any] = {}
+        for make in rng.sample(self.makers(), rng.choice([1, 1, 2, 2, 3])):
+            out.update(make(depth - 1))
+        return out
+
+    def makers(self) -> list[Any]:
+        some = [
+            self.type,
+            self.object,
+            self.object,
+            self.array,
+            self.array,
+            self.combine,
+            self.combine,
+            self.negate,
+        ]
+        some += [
+            self.conditional,
+            self.strings,
+            self.numbers,
+            self.enum,
+            self.depend,
+            self.counts,
+            self.contains,
+        ]
+        return some + ([self.ref] if self.recursion else [])
+
+    def leaf(self) -> Any:
+        return self.rng.choice([self.type, self.enum, self.strings, self.numbers])(0)
+
+    def type(self, depth: int) -> dict[str, Any]:
+        kinds = ["null", "boolean", "integer", "number", "string", "array", "object"]
+        names = self.rng.sample(kinds, self.rng.choice([1, 1, 2, 3]))
+        return {"type": names if len(names) > 1 else names[0]}
+
+    def names(self) -> list[str]:
+        return self.rng.sample(NAMES, self.rng.choice([1, 2, 2, 3]))
+
+    def object(self, depth: int) -> dict[str, Any]:
+        rng = self.rng
+        out: dict[str, Any] = {"properties": {n: self.sub(depth) for n in self.names()}}
+        if rng.random() < 0.5:
+            out["required"] = self.names()
+        if rng.random() < 0.4:
+            out["additionalProperties"] = rng.choice([False, False, self.sub(depth)])
+        if rng.random() < 0.2:
+            out["patternProperties"] = {
+                p: self.sub(depth) for p in rng.sample(PATTERNS, rng.choice([1, 1, 2]))
+            }
+        if rng.random() < 0.15:
+            out["propertyNames"] = rng.choice([{"maxLength": 1}, {"pattern": "^a"}, {"enum": NAMES[:2]}])
+        return out
+
+    def array(self, depth: int) -> dict[str, Any]:
+        rng = self.rng
+        out: dict[str, Any] = {}
+        if rng.random() < 0.7:
+            out["items"] = self.sub(depth)
+        if rng.random() < 0.4:
+            out["prefixItems"] = [self.sub(depth) for _ in range(rng.choice([1, 2]))]
+        if rng.random() < 0.4:
+            out["minItems"] = rng.randint(0, 2)
+        if rng.random() < 0.3:
+            out["maxItems"] = rng.randint(0, 3)
+        return out
+
+    def combine(self, depth: int) -> dict[str, Any]:
+        keyword = self.rng.choice(["anyOf", "anyOf", "oneOf", "allOf"])
+        return {keyword: [self.sub(depth) for _ in range(self.rng.choice([1, 2, 2, 3]))]}
+
+    def negate(self, depth: int) -> dict[str, Any]:
+        return {"not": self.sub(depth)}
+
+    def conditional(self, depth: int) -> dict[str, Any]:
+        out = {"if": self.sub(depth)}
+        for k in ("then", "else"):
+            if self.rng.random() < 0.7:
+                out[k] = self.sub(depth)
+        return out
+
+    def strings(self, depth: int) -> dict[str, Any]:
+        rng = self.rng
+        return rng.choice(
+            [
+                {"minLength": rng.randint(0, 3)},
+                {"maxLength": rng.randint(0, 3)},
+                {"pattern": rng.choice(PATTERNS)},
+            ]
+        )
+
+    def numbers(self, depth: int) -> dict[str, Any]:
+        keyword = self.rng.choice(
+            ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]
+        )
+        return {keyword: self.rng.choice([0.5, 1.5, 2, 0.25, 3] if keyword == "multipleOf" else NUMBERS)}
+
+    def enum(self, depth: int) -> dict[str, Any]:
+        rng = self.rng
+        if rng.random() < 0.3:
+            return {"const": self.value(1)}
+        return {"enum": [self.value(1) for _ in range(rng.choice([1, 2, 3]))]}
+
+    def depend(self, depth: int) -> dict[str, Any]:
+        keyword = self.rng.choice(["dependentRequired", "dependentSchemas"])
+        value = self.names() if keyword == "dependentRequired" else self.sub(depth)
+        return {keyword: {self.rng.choice(NAMES): value}}
+
+    def counts(self, depth: int) -> dict[str, Any]:
+        return self.rng.choice([{"minProperties": 1}, {"maxProperties": self.rng.randint(0, 2)}])
+
+    def contains(self, depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {"contains": self.sub(depth)}
+        if self.rng.random() < 0.4:
+            out["minContains"] = self.rng.randint(0, 2)
+        if self.rng.random() < 0.4:
+            out["maxContains"] = self.rng.randint(0, 2)
+        return out
+
+    def ref(self, depth: int) -> dict[str, Any]:
+        return {"$ref": self.rng.choice(["#", "#/$defs/d0", "#/$defs/d1"])}
+
+    def value(self, depth: int) -> Any:
+        rng = self.rng
+        kind = rng.choice(
+            ["word", "number", "string", "string", "array", "object", "object"]
+            if depth
+            else ["word", "number", "string"]
+        )
+        if kind == "word":
+            return rng.choice([None, True, False])
+        if kind == "number":
+            return rng.choice(NUMBERS)
+        if kind == "string":
+            return rng.choice(STRINGS)
+        if kind == "array":
+            return [self.value(depth - 1) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
+        return {n: self.value(depth - 1) for n in rng.sample([*NAMES, "c"], rng.choice([0, 1, 1, 2, 2, 3]))}
+
+
+def orders(value: Any) -> Iterator[Any]:
+    """The value with its keys in every order."""
+    if isinstance(value, dict):
+        for keys in itertools.permutations(value):
+            for members in itertools.product(*(list(orders(value[k])) for k in keys)):
+                yield dict(zip(keys, members, strict=True))
+    elif isinstance(value, list):
+        for items in itertools.product(*(list(orders(v)) for v in value)):
+            yield list(items)
+    else:
+        yield value
+
+
+def texts(value: Any, limit: int = 300, **layout: Any) -> list[str]:
+    """Its texts in every key order, at most `limit`."""
+    return [json.dumps(v, ensure_ascii=False, **layout) for v in itertools.islice(orders(value), limit)]
