@@ -1,0 +1,248 @@
+"""Lark's tables, read in one place: everything that depends on lark's private structures is in this file.
+
+lark 1.3.1 reads the grammar, computes LALR(1) tables and makes one lexer per set of terminals that a parser state can
+take. This module copies what a parse depends on into frozen data: actions, gotos, and for each lexer its terminals in
+matching order and which of them are retyped to keywords. LR states are renumbered breadth first by symbol name, because
+lark numbers them in the order of a set of objects. `tests/unit/grammar/test_lark_tables.py` notices when a lark release
+changes what is read here.
+
+Imports are served from the grammars that ship with lark and from nowhere else: no file is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from pkgutil import get_data
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import LarkError
+from lark.lexer import ContextualLexer, UnlessCallback
+
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
+
+END = "$END"
+BUNDLED = ("common", "unicode", "python", "lark")
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """`regexp` is in Python's syntax with its flags written inline; `shown` is how a person wrote it."""
+
+    name: str
+    regexp: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lexer:
+    """Terminals in matching order; `retype[t]`: keywords tried in order on the whole of what t matched."""
+
+    scan: tuple[str, ...]
+    retype: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Pop `size` states, then go by `origin`. `rule` is for people."""
+
+    origin: str
+    size: int
+    rule: str
+
+
+Action = Shift | Reduce
+
+
+@dataclass(frozen=True)
+class Tables:
+    """`actions[q]` by terminal or END; `gotos[q]` by rule name; `lexer_of[q]` indexes `lexers`. State 0 is the start."""
+
+    terminals: dict[str, Terminal]
+    ignored: frozenset[str]
+    actions: tuple[dict[str, Action], ...]
+    gotos: tuple[dict[str, int], ...]
+    lexer_of: tuple[int, ...]
+    lexers: tuple[Lexer, ...]
+    end_state: int
+
+    @property
+    def n_states(self) -> int:
+        return len(self.actions)
+
+
+def read_tables(grammar: str, start: str = "start") -> Tables:
+    """Lark's tables of a grammar. Raises CompileError for whatever lark refuses, for %declare and for foreign imports."""
+    try:
+        lark = Lark(
+            grammar,
+            parser="lalr",
+            lexer="contextual",
+            start=start,
+            import_paths=[_bundled_grammar],
+            _plugins={"ContextualLexer": _UnvalidatedLexer},
+        )
+    except CompileError:
+        raise
+    except (LarkError, ValueError, TypeError, AssertionError, KeyError, IndexError, OSError, re.error) as e:
+        raise _refused(e) from e
+    except RecursionError as e:
+        raise CompileError(
+            Diagnostic(Code.UNSUPPORTED_GRAMMAR, "the grammar nests too deep", detail={"stage": "lark"})
+        ) from e
+    return _copy_tables(lark, start)
+
+
+class _UnvalidatedLexer(ContextualLexer):
+    """Lark's lexer without its search for colliding terminals, which may take seconds; `_check_terminals` does the rest."""
+
+    def __init__(self, conf: Any, states: Any, always_accept: Any = ()) -> None:
+        conf = copy(conf)
+        conf.skip_validation = True
+        super().__init__(conf, states, always_accept)
+
+
+def _bundled_grammar(base_path: str | None, grammar_path: str) -> tuple[str, str]:
+    """Called by lark before it would look at any folder."""
+    name = grammar_path.removesuffix(".lark")
+    if name not in BUNDLED:
+        raise CompileError(
+            Diagnostic(
+                Code.UNSUPPORTED_GRAMMAR,
+                f"%import of {name!r} isn't supported",
+                detail={"import": name, "known": list(BUNDLED)},
+                hint="copy the definitions into the grammar",
+            )
+        )
+    data = get_data("lark", f"grammars/{grammar_path}")
+    assert data is not None
+    return f"<lark>/{grammar_path}", data.decode()
+
+
+def _refused(e: BaseException) -> CompileError:
+    """Lark's message as a diagnostic, with a span where lark knows the place."""
+    place = getattr(e, "pos_in_stream", None)
+    cause = e.__cause__ or e.__context__
+    if place is None and cause is not None:
+        place = getattr(cause, "pos_in_stream", None)
+    message = str(e).strip() or type(e).__name__
+    conflict = "collision" in message and "Reduce/Reduce" in message
+    return CompileError(
+        Diagnostic(
+            Code.UNSUPPORTED_GRAMMAR if conflict else Code.INVALID_SOURCE,
+            message,
+            span=(place, place + 1) if isinstance(place, int) and place >= 0 else None,
+            detail={"error": type(e).__name__},
+        )
+    )
+
+
+# -- copying -------------------------------------------------------------------------------------------------------
+
+
+def _copy_tables(lark: Any, start: str) -> Tables:
+    table = lark.parser.parser._parse_table
+    contextual = lark.parser.lexer
+    rules = frozenset(r.origin.name for r in lark.rules)
+    _check_terminals(lark, table, rules)
+    order = _number_states(table.states, table.start_states[start])
+    place = {old: new for new, old in enumerate(order)}
+    lexers: dict[Lexer, int] = {}
+    lexer_of = tuple(lexers.setdefault(_copy_lexer(contextual.lexers[q]), len(lexers)) for q in order)
+    used = {t for lexer in lexers for t in (*lexer.scan, *(k for _, names in lexer.retype for k in names))}
+    return Tables(
+        terminals={t.name: _copy_terminal(t) for t in sorted(lark.terminals, key=lambda t: t.name) if t.name in used},
+        ignored=frozenset(lark.ignore_tokens),
+        actions=tuple(dict(_actions(table.states[q], place, rules)) for q in order),
+        gotos=tuple(dict(_gotos(table.states[q], place, rules)) for q in order),
+        lexer_of=lexer_of,
+        lexers=tuple(lexers),
+        end_state=place[table.end_states[start]],
+    )
+
+
+def _number_states(states: dict[int, dict[str, Any]], start: int) -> list[int]:
+    order, seen = [start], {start}
+    for q in order:
+        for symbol in sorted(states[q]):
+            action, arg = states[q][symbol]
+            if action.name == "Shift" and arg not in seen:
+                seen.add(arg)
+                order.append(arg)
+    return order
+
+
+def _actions(row: dict[str, Any], place: dict[int, int], rules: frozenset[str]) -> Iterator[tuple[str, Action]]:
+    for symbol in sorted(row):
+        action, arg = row[symbol]
+        if action.name == "Reduce":
+            yield symbol, Reduce(arg.origin.name, len(arg.expansion), str(arg))
+        elif symbol not in rules:
+            yield symbol, Shift(place[arg])
+
+
+def _gotos(row: dict[str, Any], place: dict[int, int], rules: frozenset[str]) -> Iterator[tuple[str, int]]:
+    for symbol in sorted(row):
+        action, arg = row[symbol]
+        if action.name == "Shift" and symbol in rules:
+            yield symbol, place[arg]
+
+
+def _copy_lexer(lexer: Any) -> Lexer:
+    try:
+        scanner = lexer.scanner
+    except re.error as e:
+        message = f"the terminals can't be matched together: {e}"
+        raise CompileError(Diagnostic(Code.INVALID_SOURCE, message, hint="flags go after the closing slash")) from e
+    retype = []
+    for name, callback in lexer.callback.items():
+        assert isinstance(callback, UnlessCallback)
+        retype.append((name, tuple(t.name for t in callback.scanner.terminals)))
+    return Lexer(tuple(t.name for t in scanner.terminals), tuple(sorted(retype)))
+
+
+def _copy_terminal(t: Any) -> Terminal:
+    return Terminal(t.name, t.pattern.to_regexp(), t.user_repr())
+
+
+def _check_terminals(lark: Any, table: Any, rules: frozenset[str]) -> None:
+    """What lark's own validation checks, as diagnostics; and terminals that nothing defines."""
+    known = {t.name: t for t in lark.terminals}
+    needed = sorted({s for row in table.states.values() for s in row if s not in rules and s != END})
+    for name in [*needed, *sorted(lark.ignore_tokens)]:
+        t = known.get(name)
+        if t is None or t.pattern is None:
+            raise CompileError(
+                Diagnostic(
+                    Code.UNSUPPORTED_GRAMMAR,
+                    f"terminal {name} is declared and not defined",
+                    detail={"terminal": name},
+                    hint="give it a pattern",
+                )
+            )
+        _check_terminal(t)
+
+
+def _check_terminal(t: Any) -> None:
+    try:
+        re.compile(t.pattern.to_regexp())
+    except re.error as e:
+        message = f"terminal {t.name} isn't a valid regular expression: {e}"
+        raise CompileError(Diagnostic(Code.INVALID_SOURCE, message, detail={"terminal": t.name})) from e
+    if t.pattern.min_width == 0:
+        raise CompileError(
+            Diagnostic(
+                Code.INVALID_SOURCE,
+                f"terminal {t.name} can match nothing at all ({t.pattern})",
+                detail={"terminal": t.name},
+                hint="make the rule optional instead of the terminal",
+            )
+        )

@@ -1,0 +1,238 @@
+"""Cut what can't finish, per context, and write the result as a `ByteAutomaton`.
+
+    reach(c)       = verdicts with which the level that control c starts in can end       (least fixpoint; pre* of a pushdown system)
+    through(s, v)  = the same, after verdict v over stack symbol s
+    usable(s, U)   = { v : through(s, v) meets U }      verdicts that symbol s can take when U can be used below it
+
+A control is copied for each set of verdicts that its context can use, cut down to those it can reach; so is a symbol. Every configuration
+that's reached in the result can be completed. All controls are of one frame: what is pushed is always taken off by the same frame.
+
+A lazy control (its verdict is taken before the byte after it) must not lose an edge: the byte would be read again after the verdict,
+while lark would take it into the lexeme. Such controls are reported, so that they're built in explicit form.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.grammar.pushdown import Machine, Stack
+from maskwright.compiler.options import Limits
+
+Bits = int
+Path = tuple[Stack, int]
+"""What's pushed, and the control after it."""
+
+
+@dataclass(slots=True)
+class Liveness:
+    """`automaton`, or the lazy controls that would lose an edge."""
+
+    automaton: ByteAutomaton | None = None
+    shadowed: set[int] = field(default_factory=set)
+
+
+def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = None) -> Liveness:
+    """The live part of a machine. Raises CompileError (UNSATISFIABLE) when there's none, LimitExceeded."""
+    return _Cut(m, limits or Limits(), deadline).run()
+
+
+class _Reach:
+    """The fixpoint. Nodes are controls 0..n-1 and, from n on, (symbol, verdict) pairs."""
+
+    def __init__(self, m: Machine) -> None:
+        self.m = m
+        self.n = len(m.edges)
+        self.pairs = [(s, v) for s, row in m.returns.items() for v in row]
+        self.place = {pair: self.n + i for i, pair in enumerate(self.pairs)}
+        self.keys: dict[int, Bits] = {s: sum(1 << v for v in row) for s, row in m.returns.items()}
+        self.value: list[Bits] = [0] * (self.n + len(self.pairs))
+
+    def run(self) -> list[Bits]:
+        paths = [list(dict.fromkeys((t.pushes, t.target) for t in edges)) for edges in self.m.edges]
+        paths += [[self.m.returns[s][v]] for s, v in self.pairs]
+        waiting: dict[int, set[int]] = defaultdict(set)
+        on_symbol: dict[int, set[int]] = defaultdict(set)
+        for node, found in enumerate(paths):
+            for pushes, target in found:
+                waiting[target].add(node)
+                for s in pushes:
+                    on_symbol[s].add(node)
+        work = list(range(len(paths)))
+        queued = bytearray(b"\x01") * len(paths)
+        while work:
+            node = work.pop()
+            queued[node] = 0
+            bits = self.value[node]
+            if node < self.n and (v := self.m.verdict[node]) >= 0:
+                bits |= 1 << v
+            for path in paths[node]:
+                bits |= self.through(path)
+            if bits != self.value[node]:
+                self.value[node] = bits
+                dependents = waiting[node] if node < self.n else on_symbol[self.pairs[node - self.n][0]]
+                for d in dependents:
+                    if not queued[d]:
+                        queued[d] = 1
+                        work.append(d)
+        return self.value
+
+    def through(self, path: Path) -> Bits:
+        pushes, target = path
+        bits = self.value[target]
+        for s in reversed(pushes):
+            bits &= self.keys.get(s, 0)
+            above, bits = bits, 0
+            for v in ones(above):
+                bits |= self.value[self.place[s, v]]
+        return bits
+
+
+def ones(bits: Bits) -> list[int]:
+    """The positions of the bits that are set."""
+    out = []
+    while bits:
+        low = bits & -bits
+        out.append(low.bit_length() - 1)
+        bits ^= low
+    return out
+
+
+class _Cut:
+    def __init__(self, m: Machine, limits: Limits, deadline: float | None) -> None:
+        self.m, self.limits, self.deadline = m, limits, deadline
+        r = _Reach(m)
+        value = r.run()
+        self.reach = value[: r.n]
+        self.over: dict[int, dict[int, Bits]] = defaultdict(dict)
+        for i, (s, v) in enumerate(r.pairs):
+            self.over[s][v] = value[r.n + i]
+        self.symbol_reach = {s: _union(row.values()) for s, row in self.over.items()}
+        self.usable_memo: dict[tuple[int, Bits], Bits] = {}
+        self.controls: dict[tuple[int, Bits], int] = {}
+        self.order: list[tuple[int, Bits]] = []
+        self.symbols: dict[tuple[int, Bits], int] = {}
+        self.symbol_order: list[tuple[int, Bits]] = []
+        self.edges: list[tuple[Edge, ...]] = []
+        self.verdict: list[int] = []
+        self.shadowed: set[int] = set()
+
+    def run(self) -> Liveness:
+        m = self.m
+        accept = 1 << m.verdict[m.accept]
+        if not self.reach[m.start] & accept:
+            raise CompileError(Diagnostic(Code.UNSATISFIABLE, "no text is in the language"))
+        self.control(m.start, accept)
+        returns: list[dict[int, Move]] = []
+        done = 0
+        while done < len(self.order) or len(returns) < len(self.symbol_order):
+            if done < len(self.order):
+                self.expand(*self.order[done])
+                done += 1
+            else:
+                returns.append(self.returns(*self.symbol_order[len(returns)]))
+        return Liveness(None, self.shadowed) if self.shadowed else Liveness(self.write(returns))
+
+    def usable(self, s: int, use: Bits) -> Bits:
+        found = self.usable_memo.get((s, use))
+        if found is None:
+            found = sum(1 << v for v, bits in self.over.get(s, {}).items() if bits & use)
+            self.usable_memo[s, use] = found
+        return found
+
+    def control(self, c: int, use: Bits) -> int:
+        key = (c, use & self.reach[c])
+        found = self.controls.get(key)
+        if found is None:
+            found = self.controls[key] = len(self.order)
+            self.check(found)
+            self.order.append(key)
+        return found
+
+    def check(self, n: int) -> None:
+        if n >= self.limits.states:
+            raise LimitExceeded("states", self.limits.states, n + 1, "liveness")
+        if self.deadline is not None and n % 256 == 0 and time.monotonic() > self.deadline:
+            seconds = self.limits.compile_seconds
+            raise LimitExceeded("compile_seconds", seconds, seconds, "liveness")
+
+    def symbol(self, s: int, use: Bits) -> int:
+        key = (s, use & self.symbol_reach.get(s, 0))
+        found = self.symbols.get(key)
+        if found is None:
+            found = self.symbols[key] = len(self.symbol_order)
+            self.symbol_order.append(key)
+        return found
+
+    def move(self, path: Path, use: Bits) -> Move | None:
+        """The path in its context; None when it can't finish."""
+        pushes, target = path
+        uses = [use]
+        for s in pushes:
+            uses.append(self.usable(s, uses[-1]))
+        if not self.reach[target] & uses[-1]:
+            return None
+        symbols = tuple(self.symbol(s, u) for s, u in zip(pushes, uses, strict=False))
+        return Move(self.control(target, uses[-1]), symbols)
+
+    def expand(self, c: int, use: Bits) -> None:
+        verdict = self.m.verdict[c]
+        live = verdict >= 0 and bool(use >> verdict & 1)
+        edges: list[Edge] = []
+        moves: dict[Path, Move | None] = {}
+        for t in self.m.edges[c]:
+            path = (t.pushes, t.target)
+            if path not in moves:
+                moves[path] = self.move(path, use)
+            move = moves[path]
+            if move is not None:
+                edges.append(Edge(t.low, t.high, move))
+            elif live and self.m.lazy[c]:
+                self.shadowed.add(c)
+        self.edges.append(tuple(edges))
+        self.verdict.append(verdict if live else -1)
+
+    def returns(self, s: int, use: Bits) -> dict[int, Move]:
+        out = {}
+        for v, path in self.m.returns[s].items():
+            move = self.move(path, use) if self.over[s][v] & use else None
+            if move is not None:
+                out[v] = move
+        return out
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def write(self, returns: list[dict[int, Move]]) -> ByteAutomaton:
+        """Verdicts with the same returns everywhere become one; the accepting one stays apart."""
+        accept = self.m.verdict[self.m.accept]
+        columns: dict[int, list[tuple[int, Move]]] = {v: [] for v in self.verdict if v >= 0 and v != accept}
+        for n, row in enumerate(returns):
+            for v, move in row.items():
+                if v in columns:
+                    columns[v].append((n, move))
+        numbers: dict[tuple[tuple[int, Move], ...], int] = {}
+        new = {accept: 0}
+        for v in sorted(columns):
+            new[v] = numbers.setdefault(tuple(columns[v]), len(numbers) + 1)
+        a = ByteAutomaton(start=0, accepting_verdicts=frozenset({0}))
+        a.frames = [FrameInfo("grammar", "", len(numbers) + 1)]
+        a.edges = self.edges
+        a.verdict = [new[v] if v >= 0 else -1 for v in self.verdict]
+        a.frame = [0] * len(self.edges)
+        for row in returns:
+            moves: list[Move | None] = [None] * (len(numbers) + 1)
+            for v, move in row.items():
+                if v in new:
+                    moves[new[v]] = move
+            a.symbols.append(Symbol(0, 0, tuple(moves)))
+        return a
+
+
+def _union(parts) -> Bits:  # type: ignore[no-untyped-def]
+    out = 0
+    for bits in parts:
+        out |= bits
+    return out

@@ -1,0 +1,421 @@
+"""Lexer and LALR table as one pushdown automaton.
+
+A configuration is (scan state, LR states). The control holds the scan state and the top LR state; the stack's symbols are the
+LR states below. What a byte does is worked out on the part of the stack that's known (at first the top alone):
+
+    the lexeme goes on     an edge in place
+    terminal T is decided  its actions run on the known part. They end in
+        Go                 shifted: an edge that pushes what is known below the new top
+        Pop                a reduction needs more of the stack than is known: the control is accepting, its verdict is the Pop,
+                           and each symbol that may lie there says how the reduction goes on
+        Accept, None       the text may end here; a syntax error
+
+A Pop is (terminal, rule's origin, states still to pop, bytes to read again). When the lexeme's end and every byte that would fall
+back decide the same thing, the Pop waits for the byte after it (*lazy*) and no edge is made. Otherwise (*explicit*) such bytes get edges to
+controls that pop at once, with the byte among those to read again.
+
+Bytes to read again are replaced by the first ones found with the same effect under every state that may come next, and
+dropped with their hit when they have none. If they grow beyond `MAX_REST`, the lexer needs unbounded look-ahead: refused by the names of
+the terminals, or with fallback="commit" the hit is given up, which loses texts and never lets a wrong one through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.grammar.lark_tables import END, Reduce, Shift, Tables
+from maskwright.compiler.grammar.scan import IGNORED, Hit, Rest, Run, Scanner, ScanMove, ScanState
+from maskwright.compiler.options import Limits
+
+MAX_REST = 24
+MAX_REST_CLASSES = 20_000
+MAX_ACTIONS = 10_000
+Stack = tuple[int, ...]
+
+
+class Go(NamedTuple):
+    """The lexer goes on in `scan`; `stack` is the known part, its top last."""
+
+    stack: Stack
+    scan: ScanState
+
+
+class Pop(NamedTuple):
+    """`more` further symbols are popped, then one is exposed and a goto by `origin` is made; then `terminal` is tried again."""
+
+    terminal: str
+    origin: str
+    more: int
+    rest: Rest
+
+
+class Accept(NamedTuple):
+    """The text is a member."""
+
+
+Outcome = Go | Pop | Accept | None
+ACCEPT = Accept()
+
+
+class Lexing(NamedTuple):
+    """A control in the middle of, or before, a lexeme."""
+
+    top: int
+    scan: ScanState
+
+
+Control = Lexing | Pop | Accept
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Bytes low..high push LR states and go to a control."""
+
+    low: int
+    high: int
+    pushes: Stack
+    target: int
+
+
+@dataclass(slots=True)
+class Machine:
+    """Controls by number; `returns[s][v]` says where verdict v leads over LR state s: (pushes, control)."""
+
+    edges: list[list[Transition]] = field(default_factory=list)
+    verdict: list[int] = field(default_factory=list)
+    lazy: list[bool] = field(default_factory=list)
+    """Whether the control's verdict is taken before a byte that comes after it (and not at the end alone)."""
+    returns: dict[int, dict[int, tuple[Stack, int]]] = field(default_factory=lambda: defaultdict(dict))
+    names: list[str] = field(default_factory=list)
+    n_verdicts: int = 0
+    start: int = 0
+    accept: int = 0
+
+
+class PushdownBuilder:
+    """Builds the machine; `explicit` names controls that may not wait for the next byte."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        commit: bool = False,
+        limits: Limits | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        self.tables, self.commit = tables, commit
+        self.limits, self.deadline = limits or Limits(), deadline
+        self.scanner = Scanner(tables)
+        self.below: list[set[int]] = [set() for _ in range(tables.n_states)]
+        self.shifted: dict[str, set[int]] = defaultdict(set)
+        for q, row in enumerate(tables.actions):
+            for t, action in row.items():
+                if isinstance(action, Shift):
+                    self.below[action.state].add(q)
+                    self.shifted[t].add(action.state)
+            for target in tables.gotos[q].values():
+                self.below[target].add(q)
+        self.representative: dict[tuple[Hashable, ...], Rest] = {}
+        self.classes: dict[tuple[int, str, Rest], Rest | None] = {}
+        self.settled: dict[Lexing, ScanState] = {}
+        self.explicit: set[Lexing] = set()
+
+    # -- the parser --------------------------------------------------------------------------------------------------
+
+    def act(self, stack: Stack, terminal: str, rest: Rest) -> Outcome:
+        """A decided lexeme, on the known part of the stack."""
+        if terminal == IGNORED:
+            return self.lex(stack, rest)
+        actions, gotos = self.tables.actions, self.tables.gotos
+        for _ in range(MAX_ACTIONS):
+            action = actions[stack[-1]].get(terminal)
+            if isinstance(action, Shift):
+                return self.lex((*stack, action.state), rest)
+            if action is None:
+                return None
+            assert isinstance(action, Reduce)
+            if action.size >= len(stack):
+                return self.pop(stack, terminal, action, rest)
+            stack = stack[: len(stack) - action.size]
+            stack = (*stack, gotos[stack[-1]][action.origin])
+            if terminal == END and stack[-1] == self.tables.end_state:
+                return ACCEPT
+        raise self.endless(terminal)
+
+    def pop(self, stack: Stack, terminal: str, action: Reduce, rest: Rest) -> Outcome:
+        kept: Rest | None = rest
+        if rest.text and not rest.end:
+            kept = self.class_of(stack[-1], terminal, rest)
+        return None if kept is None else Pop(terminal, action.origin, action.size - len(stack), kept)
+
+    def endless(self, terminal: str) -> CompileError:
+        message = f"the parser reduces forever before terminal {terminal}"
+        return CompileError(Diagnostic(Code.UNSUPPORTED_GRAMMAR, message, detail={"terminal": terminal}))
+
+    def lex(self, stack: Stack, rest: Rest) -> Outcome:
+        """Start a lexeme in the top state, on the bytes to read again."""
+        scan = self.scanner.start(self.tables.lexer_of[stack[-1]], rest.history)
+        for i, byte in enumerate(rest.text):
+            found = self.scan_byte(stack[-1], scan, byte)
+            if found is None:
+                return None
+            if isinstance(found, Hit):
+                again = found.rest._replace(text=found.rest.text + rest.text[i + 1 :], end=rest.end)
+                return self.act(stack, found.terminal, again)
+            scan = found
+        return self.finish(stack, scan) if rest.end else Go(stack, scan)
+
+    def finish(self, stack: Stack, scan: ScanState) -> Outcome:
+        """The text ends."""
+        if scan.fresh:
+            return self.act(stack, END, Rest(b"", scan.history, True))
+        hit = self.scanner.at_end(scan)
+        return None if hit is None else self.act(stack, hit.terminal, hit.rest._replace(end=True))
+
+    def scan_byte(self, top: int, scan: ScanState, byte: int) -> ScanState | Hit | None:
+        """One byte in a lexeme; a hit's rest holds the byte when it's to be read again."""
+        for m in self.scanner.moves(scan):
+            if m.low <= byte <= m.high:
+                if m.kind == "fall":
+                    assert scan.fallback is not None
+                    return scan.fallback._replace(rest=scan.fallback.rest.then(byte))
+                return m.hit if m.kind == "done" else self.settle(top, m)
+        return None
+
+    # -- bytes to read again -----------------------------------------------------------------------------------------
+
+    def settle(self, top: int, move: ScanMove) -> ScanState:
+        """The move's state with each hit's rest replaced by its class; hits that can't lead anywhere are dropped."""
+        assert move.state is not None
+        state = move.state
+        if not any(isinstance(i, Hit) and i.rest.text for i in state.items):
+            return state
+        key = Lexing(top, state)
+        found = self.settled.get(key)
+        if found is None:
+            items = []
+            for item in state.items:
+                if isinstance(item, Hit) and item.rest.text:
+                    rest = self.class_of(top, item.terminal, item.rest)
+                    many = len(self.representative) > MAX_REST_CLASSES
+                    if rest is not None and (len(rest.text) > MAX_REST or many):
+                        rest = self.give_up(top, item, state)
+                    if rest is None:
+                        continue
+                    item = item._replace(rest=rest)
+                items.append(item)
+            found = self.settled[key] = self.scanner.trim(state._replace(items=tuple(items)))
+        return found
+
+    def give_up(self, top: int, hit: Hit, state: ScanState) -> None:
+        if self.commit:
+            return
+        owner = self.scanner.program.owner
+        terminals = self.tables.terminals
+        longer = sorted({owner[i.pc] for i in state.items if isinstance(i, Run)})
+        shown = [terminals[n].shown if n in terminals else n for n in longer]
+        name = terminals[hit.terminal].shown if hit.terminal in terminals else "an ignored terminal"
+        raise CompileError(
+            Diagnostic(
+                Code.UNSUPPORTED_GRAMMAR,
+                f"after {name} the lexer may have to look ahead without bound to tell whether it is {' or '.join(shown)}",
+                detail={"terminals": [hit.terminal, *longer], "look_ahead": MAX_REST},
+                hint='let the terminals start apart, or compile with fallback="commit"',
+            )
+        )
+
+    def class_of(self, top: int, terminal: str, rest: Rest) -> Rest | None:
+        """The first rest found with the same effect after `terminal` is tried in `top`; None: it has none."""
+        key = (top, terminal, rest)
+        if key not in self.classes:
+            tops = self.tops_after(top, terminal)
+            effects = tuple(self.effect(q, rest) for q in tops)
+            alive = any(e is not None for e in effects)
+            self.classes[key] = self.representative.setdefault((tops, effects), rest) if alive else None
+        return self.classes[key]
+
+    def tops_after(self, top: int, terminal: str) -> Stack:
+        """LR states that may be on top after a terminal: more than there are, where the stack decides."""
+        if terminal == IGNORED:
+            return (top,)
+        action = self.tables.actions[top].get(terminal)
+        if isinstance(action, Shift):
+            return (action.state,)
+        return tuple(sorted(self.shifted[terminal])) if action is not None else ()
+
+    def effect(self, top: int, rest: Rest) -> Hashable | None:
+        """What reading `rest` in LR state `top` leads to, as far as all that follows can tell."""
+        scan = self.scanner.start(self.tables.lexer_of[top], rest.history)
+        for i, byte in enumerate(rest.text):
+            found = self.scan_byte(top, scan, byte)
+            if found is None:
+                return None
+            if isinstance(found, Hit):
+                again = found.rest._replace(text=found.rest.text + rest.text[i + 1 :])
+                after = self.class_of(top, found.terminal, again)
+                return None if after is None else (found.terminal, after)
+            scan = found
+        return scan
+
+    # -- what a control does -----------------------------------------------------------------------------------------
+
+    def outcomes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
+        """For bytes low..high: ranges and what they lead to, by increasing byte; bytes left out can't follow."""
+        for m in self.scanner.moves(scan):
+            a, b = max(low, m.low), min(high, m.high)
+            if a > b:
+                continue
+            if m.kind == "go":
+                yield a, b, Go(stack, self.settle(stack[-1], m))
+            elif m.kind == "done":
+                assert m.hit is not None
+                yield a, b, self.act(stack, m.hit.terminal, m.hit.rest)
+            else:
+                yield from self.fall(stack, scan, a, b)
+
+    def fall(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
+        hit = scan.fallback
+        assert hit is not None
+        now = self.act(stack, hit.terminal, hit.rest)
+        if isinstance(now, Go):
+            yield from self.outcomes(now.stack, now.scan, low, high)
+        elif now is not None:
+            for byte in range(low, high + 1):
+                yield byte, byte, self.act(stack, hit.terminal, hit.rest.then(byte))
+
+    def waiting(self, control: Lexing) -> Pop | None:
+        """The Pop that the control's fallback comes to, when it may wait for the byte after it."""
+        hit = control.scan.fallback
+        if hit is None or control in self.explicit or self.scanner.at_end(control.scan) != hit:
+            return None
+        out = self.act((control.top,), hit.terminal, hit.rest)
+        return out if isinstance(out, Pop) else None
+
+    def decide(self, control: Lexing) -> tuple[list[tuple[int, int, Outcome]], Outcome, bool]:
+        """Its bytes' outcomes, its verdict, and whether the verdict is lazy."""
+        stack = (control.top,)
+        pop = self.waiting(control)
+        if pop is not None:
+            out: list[tuple[int, int, Outcome]] = []
+            for m in self.scanner.moves(control.scan):
+                if m.kind == "go":
+                    out.append((m.low, m.high, Go(stack, self.settle(control.top, m))))
+                elif m.kind == "done":
+                    assert m.hit is not None
+                    out.append((m.low, m.high, self.act(stack, m.hit.terminal, m.hit.rest)))
+            if all(o is not None for _, _, o in out):
+                return out, pop, True
+        return list(self.outcomes(stack, control.scan, 0, 255)), self.finish(stack, control.scan), False
+
+    # -- building ----------------------------------------------------------------------------------------------------
+
+    def build(self) -> tuple[Machine, list[Control]]:
+        """Everything that can be reached, as far as LR states alone tell, and what its controls stand for.
+
+        Raises LimitExceeded, CompileError.
+        """
+        b = _Build(self)
+        return b.run(), b.keys
+
+
+class _Build:
+    def __init__(self, builder: PushdownBuilder) -> None:
+        self.b = builder
+        self.out = Machine()
+        self.numbers: dict[Control, int] = {}
+        self.keys: list[Control] = []
+        self.verdicts: dict[Pop | Accept, int] = {ACCEPT: 0}
+        self.work: list[Control] = []
+        self.pairs: set[tuple[Pop, int]] = set()
+        self.exposed: list[tuple[Pop, int]] = []
+
+    def run(self) -> Machine:
+        self.out.accept = self.control(ACCEPT)
+        history = self.b.scanner.text_start()
+        start = self.b.lex((0,), Rest(b"", history))
+        assert isinstance(start, Go)
+        self.out.start = self.control(Lexing(0, start.scan))
+        while self.work or self.exposed:
+            if self.work:
+                self.expand(self.work.pop())
+            else:
+                self.expose(*self.exposed.pop())
+        self.out.n_verdicts = len(self.verdicts)
+        return self.out
+
+    def control(self, key: Control) -> int:
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.keys)
+            if found >= self.b.limits.states:
+                raise LimitExceeded("states", self.b.limits.states, found + 1, "pushdown")
+            if self.b.deadline is not None and found % 64 == 0 and time.monotonic() > self.b.deadline:
+                seconds = self.b.limits.compile_seconds
+                raise LimitExceeded("compile_seconds", seconds, seconds, "pushdown")
+            self.keys.append(key)
+            self.out.edges.append([])
+            self.out.verdict.append(-1)
+            self.out.lazy.append(False)
+            self.work.append(key)
+        return found
+
+    def expand(self, key: Control) -> None:
+        n = self.numbers[key]
+        if not isinstance(key, Lexing):
+            self.out.verdict[n] = self.verdict(key)
+            return
+        outcomes, verdict, lazy = self.b.decide(key)
+        self.out.lazy[n] = lazy
+        edges = self.out.edges[n]
+        for low, high, outcome in outcomes:
+            if outcome is None:
+                continue
+            pushes, target = self.move(outcome, key.top)
+            if edges and edges[-1].high + 1 == low and (edges[-1].pushes, edges[-1].target) == (pushes, target):
+                edges[-1] = Transition(edges[-1].low, high, pushes, target)
+            else:
+                edges.append(Transition(low, high, pushes, target))
+        if verdict is not None:
+            assert not isinstance(verdict, Go)
+            self.out.verdict[n] = self.verdict(verdict)
+            self.see(verdict, self.b.below[key.top])
+
+    def verdict(self, outcome: Pop | Accept) -> int:
+        return self.verdicts.setdefault(outcome, len(self.verdicts))
+
+    def move(self, outcome: Go | Pop | Accept, popped: int) -> tuple[Stack, int]:
+        """Where an outcome leads; a Pop goes over what lies below LR state `popped`."""
+        if isinstance(outcome, Go):
+            return outcome.stack[:-1], self.control(Lexing(outcome.stack[-1], outcome.scan))
+        self.see(outcome, self.b.below[popped])
+        return (), self.control(outcome)
+
+    def see(self, outcome: Pop | Accept, symbols: Iterable[int]) -> None:
+        """Symbols that a Pop may find on the stack."""
+        if isinstance(outcome, Pop):
+            for s in sorted(symbols):
+                if (outcome, s) not in self.pairs:
+                    self.pairs.add((outcome, s))
+                    self.exposed.append((outcome, s))
+
+    def expose(self, pop: Pop, symbol: int) -> None:
+        """What a Pop does when `symbol` is on top of the stack."""
+        outcome: Outcome
+        if pop.more:
+            outcome = pop._replace(more=pop.more - 1)
+        else:
+            state = self.b.tables.gotos[symbol].get(pop.origin)
+            if state is None:
+                return
+            if pop.terminal == END and state == self.b.tables.end_state:
+                outcome = ACCEPT
+            else:
+                outcome = self.b.act((symbol, state), pop.terminal, pop.rest)
+        if outcome is not None:
+            v = self.verdict(pop)
+            self.out.returns[symbol][v] = self.move(outcome, symbol)
