@@ -16,7 +16,7 @@ from maskwright.compiler.options import Limits
 from maskwright.compiler.regex import ecma262, python
 from maskwright.compiler.regex.atomic import resolve_atomic
 from maskwright.compiler.regex.determinise import determinise
-from maskwright.compiler.regex.positions import build_positions, costliest_span
+from maskwright.compiler.regex.positions import build_positions
 from maskwright.compiler.regex.search import trim_search
 from maskwright.compiler.regex.tree import Node, print_tree
 from maskwright.compiler.regex.unicode import unicode_version
@@ -64,8 +64,9 @@ def compile_pattern(
 
 def compile_tree(root: Node, mode: Mode = "full", budget: Budget | None = None) -> Dfa:
     """As `compile_pattern`, from a tree without `Atomic`."""
-    budget = (budget or Budget(stage="regex")).at(span=costliest_span(root))
+    budget = budget or Budget(stage="regex")
     search = mode == "search"
     if search:
         root = trim_search(root)
-    return determinise(build_positions(root, search, budget), budget)
+    automaton, costliest = build_positions(root, search, budget)
+    return determinise(automaton, budget.at(span=costliest))

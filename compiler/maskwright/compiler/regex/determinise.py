@@ -19,7 +19,7 @@ from itertools import product
 from maskwright.compiler.regex.conditions import END, START
 from maskwright.compiler.regex.positions import NO_DEMANDS, Bits, Demands, PositionAutomaton
 from maskwright.compiler.regular.budget import Budget
-from maskwright.compiler.regular.codepoints import SCALARS, Ranges, partition, subtract, unite
+from maskwright.compiler.regular.codepoints import SCALARS, Ranges, intersect, partition, subtract, unite
 from maskwright.compiler.regular.dfa import Dfa
 from maskwright.compiler.regular.minimise import make_dfa
 from maskwright.compiler.regular.subset import explore
@@ -46,9 +46,12 @@ class _Table:
 
     def __init__(self, automaton: PositionAutomaton) -> None:
         self.automaton = automaton
-        self.useful = _useful(automaton)
-        edges = [(a & self.useful, d, b & self.useful) for a, d, b in automaton.edges]
-        edges = [e for e in edges if e[0] and e[2]]
+        edges = automaton.edges
+        self.useful = (1 << len(automaton.sets)) - 1
+        if not automaton.all_useful:
+            self.useful = _useful(automaton)
+            edges = [(a & self.useful, d, b & self.useful) for a, d, b in edges]
+            edges = [e for e in edges if e[0] and e[2]]
         self.follow = _Follow((a, b) for a, d, b in edges if d == NO_DEMANDS)
         self.demanding = _group((a, d, b) for a, d, b in edges if d != NO_DEMANDS)
         self.classes: list[Ranges] = []
@@ -62,9 +65,9 @@ class _Table:
 
     def _cut(self) -> None:
         by_set: dict[Ranges, Bits] = {}
-        for p, ranges in enumerate(self.automaton.sets):
-            if self.useful >> p & 1:
-                by_set[ranges] = by_set.get(ranges, 0) | 1 << p
+        for p in _positions_of(self.useful):
+            ranges = self.automaton.sets[p]
+            by_set[ranges] = by_set.get(ranges, 0) | 1 << p
         sets = list(by_set)
         of_set: list[list[int]] = [[] for _ in sets]
         for c, (ranges, owners) in enumerate(partition(sets)):
@@ -91,11 +94,14 @@ class _Follow:
 
     def __init__(self, edges: Iterable[tuple[Bits, Bits]]) -> None:
         merged: dict[Bits, Bits] = {}
-        for a, b in edges:
-            merged[b] = merged.get(b, 0) | a
         self.shift = 0
         self.wide: list[tuple[Bits, Bits]] = []
         self.single: dict[int, Bits] = {}
+        for a, b in edges:
+            if a << 1 == b and a & (a - 1) == 0:
+                self.shift |= a
+            else:
+                merged[b] = merged.get(b, 0) | a
         for b, a in merged.items():
             below = b >> 1
             if below & (below - 1) == 0 and a & below:
@@ -104,7 +110,7 @@ class _Follow:
             if a.bit_count() > WIDE:
                 self.wide.append((a, b))
             else:
-                for p in _positions(a):
+                for p in _positions_of(a):
                     self.single[p] = self.single.get(p, 0) | b
         self.singles = sum(1 << p for p in self.single)
 
@@ -197,12 +203,14 @@ class _Looking:
         self.behind = [i for i, m in enumerate(self.machines) if i and not m.ahead]
         self.behind_index = {m: i for i, m in enumerate(self.behind)}
         self.ends = [self._merge_ends(e) for e in automaton.ends]
-        self.end_of: dict[int, list[tuple[Bits, Demands]]] = {}
         cells = automaton.cells
+        self.in_cell = [0] * cells.count
+        for p, cell in enumerate(automaton.cell_of):
+            self.in_cell[cell] |= 1 << p
         self.cells_of_class = [
-            [i for i, s in enumerate(cells.sets) if s and _meets(s, ranges)] for ranges in table.classes
+            [i for i, s in enumerate(cells.sets) if intersect(s, ranges)] for ranges in table.classes
         ]
-        self.memo: dict[tuple[Configuration, int, Behinds], Configuration] = {}
+        self.memo: dict[tuple[Configuration, Behinds], dict[int, Configuration]] = {}
         self.at_end: dict[tuple[Configuration, Behinds], bool] = {}
 
     @staticmethod
@@ -217,7 +225,8 @@ class _Looking:
 
     def dfa(self) -> Dfa:
         table = self.table
-        start = (self.one(self.machines[0].starts[START]), tuple(self.one(self.machines[m].starts[START]) for m in self.behind))
+        starts = [self.one(m.starts[START]) for m in self.machines]
+        start = (starts[0], tuple(starts[m] for m in self.behind))
         keys, rows = explore(start, self.successors, self.budget)
         labels = [0 if self.accepts(config, behinds) else -1 for config, behinds in keys]
         return make_dfa(table.classes, rows, labels, budget=self.budget)
@@ -231,67 +240,68 @@ class _Looking:
         if config == DONE:
             yield from ((c, state) for c in range(len(self.table.classes)))
             return
-        for c in range(len(self.table.classes)):
-            following = self.step(config, c, behinds)
+        for c, following in self.steps(config, behinds).items():
             if following == DONE:
                 yield c, (DONE, ())
-            elif following:
+            else:
                 yield c, (following, self.step_behinds(c, behinds))
 
     def step_behinds(self, c: int, behinds: Behinds) -> Behinds:
         """Go on with each lookbehind and begin it anew at the point reached."""
         out = []
         for m, config in zip(self.behind, behinds, strict=True):
-            found: dict[Obligations, Bits] = dict(self.step(config, c, behinds))
+            found: dict[Obligations, Bits] = dict(self.steps(config, behinds).get(c, DEAD))
             for cell in self.cells_of_class[c]:
                 found[FREE] = found.get(FREE, 0) | self.machines[m].starts[cell]
             out.append(self.normal(found))
         return tuple(out)
 
-    def step(self, config: Configuration, c: int, behinds: Behinds) -> Configuration:
-        if config in (DONE, DEAD):
-            return config
-        key = (config, c, behinds)
+    def steps(self, config: Configuration, behinds: Behinds) -> dict[int, Configuration]:
+        """What a configuration becomes, by class; a class that kills it is missing. Not for `DONE`, which stays."""
+        key = (config, behinds)
         known = self.memo.get(key)
         if known is None:
-            known = self.memo[key] = self._step(config, c, behinds)
+            known = self.memo[key] = self._steps(config, behinds)
         return known
 
-    def _step(self, config: Configuration, c: int, behinds: Behinds) -> Configuration:
-        found: dict[Obligations, Bits] = {}
+    def _steps(self, config: Configuration, behinds: Behinds) -> dict[int, Configuration]:
+        found: list[dict[Obligations, Bits]] = [{} for _ in self.table.classes]
         for obligations, bits in config:
-            kept = self.discharge(obligations, c, behinds)
-            if kept is None:
-                continue
-            for extra, to in self.moves(bits, c, behinds):
-                added = self.discharge(extra, c, behinds)
-                if added is not None:
-                    both = kept | added
-                    if not any((not negative, threads) in both for negative, threads in both):
-                        old = found.get(both, 0)
-                        found[both] = EVERYTHING if EVERYTHING in (old, to) else old | to
-        if len(found) > MAX_THREADS:
-            raise self.budget.exceeded("lookaround_threads", MAX_THREADS, len(found))
-        return self.normal(found)
+            for extra, following in self.moves(bits, behinds):
+                everything = following == EVERYTHING
+                for c, mask in enumerate(self.table.masks):
+                    to = EVERYTHING if everything else following & mask
+                    if to:
+                        self.enter(found[c], obligations | extra, to, c, behinds)
+        out = {}
+        for c, threads in enumerate(found):
+            if threads:
+                if len(threads) > MAX_THREADS:
+                    raise self.budget.exceeded("lookaround_threads", MAX_THREADS, len(threads))
+                out[c] = self.normal(threads)
+        return out
 
-    def moves(self, bits: Bits, c: int, behinds: Behinds) -> Iterator[tuple[Obligations, Bits]]:
-        """Where positions go on class c, with the obligations that passing takes on (not yet stepped by c)."""
+    def enter(self, threads: dict[Obligations, Bits], before: Obligations, to: Bits, c: int, behinds: Behinds) -> None:
+        """Add positions reached by class c to the threads, under what's left of their obligations."""
+        after = self.discharge(before, c, behinds) if before else before
+        if after is not None:
+            if to != EVERYTHING and self.table.swallowed(to, c):
+                to = EVERYTHING
+            old = threads.get(after, 0)
+            threads[after] = EVERYTHING if EVERYTHING in (old, to) else old | to
+
+    def moves(self, bits: Bits, behinds: Behinds) -> Iterator[tuple[Obligations, Bits]]:
+        """Where positions go, with the obligations that passing takes on; nothing is stepped yet."""
         if bits == EVERYTHING:
             yield FREE, EVERYTHING
             return
-        mask = self.table.masks[c]
-        to = self.table.follow.of(bits) & mask
-        if to:
-            yield FREE, EVERYTHING if self.table.swallowed(to, c) else to
+        yield FREE, self.table.follow.of(bits)
         for demands, edges in self.table.demanding:
             to = 0
             for a, b in edges:
                 if bits & a:
                     to |= b
-            to &= mask
             if to:
-                if self.table.swallowed(to, c):
-                    to = EVERYTHING
                 for extra in self.ask(demands, behinds):
                     yield extra, to
 
@@ -315,35 +325,28 @@ class _Looking:
     def look_back(self, look: int, before: int, after: int, behinds: Behinds) -> list[Obligations]:
         """The ways in which a lookbehind may have come to its end at a point."""
         ways: set[Obligations] = set()
-        inside = self.in_cell(before)
+        inside = self.in_cell[before]
         for obligations, bits in behinds[self.behind_index[look]]:
             for end, demands in self.ends[look].get(after, ()):
                 if bits & end & inside:
                     ways.update(obligations | extra for extra in self.ask(demands, behinds))
         return [w for w in ways if not any(other < w for other in ways)]
 
-    def in_cell(self, cell: int) -> Bits:
-        return self._cell_bits[cell]
-
-    @property
-    def _cell_bits(self) -> list[Bits]:
-        found = getattr(self, "_cells", None)
-        if found is None:
-            found = [0] * self.table.automaton.cells.count
-            for p, cell in enumerate(self.table.automaton.cell_of):
-                found[cell] |= 1 << p
-            self._cells = found
-        return found
-
     def discharge(self, obligations: Obligations, c: int, behinds: Behinds) -> Obligations | None:
-        """The obligations after class c, less those met; None when one has failed."""
+        """The obligations after class c, less those met; None when one has failed or two contradict each other."""
         out = []
-        for negative, config in obligations:
-            after = self.step(config, c, behinds)
+        wanted = []
+        unwanted = []
+        for obligation in obligations:
+            negative, config = obligation
+            after = DONE if config == DONE else self.steps(config, behinds).get(c, DEAD)
             if after == (DONE if negative else DEAD):
                 return None
             if after != (DEAD if negative else DONE):
-                out.append((negative, after))
+                out.append(obligation if after is config else (negative, after))
+                (unwanted if negative else wanted).append(after)
+        if wanted and unwanted and not set(wanted).isdisjoint(unwanted):
+            return None
         return frozenset(out)
 
     def normal(self, found: dict[Obligations, Bits]) -> Configuration:
@@ -410,14 +413,11 @@ def _group(
     return list(by_demand.items())
 
 
-def _positions(bits: Bits) -> Iterator[int]:
+def _positions_of(bits: Bits) -> Iterator[int]:
+    if bits.bit_count() > FEW:
+        yield from (p for p, bit in enumerate(reversed(f"{bits:b}")) if bit == "1")
+        return
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1
         bits ^= low
-
-
-def _meets(one: Ranges, two: Ranges) -> bool:
-    from maskwright.compiler.regular.codepoints import intersect
-
-    return bool(intersect(one, two))

@@ -25,7 +25,6 @@ from maskwright.compiler.regex.tree import (
     Repeat,
     Span,
     children,
-    walk,
 )
 from maskwright.compiler.regular.budget import Budget
 from maskwright.compiler.regular.codepoints import SCALARS, Ranges
@@ -79,7 +78,10 @@ class Machine:
 
 @dataclass(slots=True)
 class PositionAutomaton:
-    """`sets` and `cells`: of each position; `edges`: (from, demands, to); `ends[m][cell]`: where machine m may end before it."""
+    """`sets` and `cell_of`: of each position. `edges`: (from, demands, to). `ends[m][cell]`: where machine m may end.
+
+    `all_useful`: no condition or empty set can have cut a position off from the end.
+    """
 
     cells: Cells
     sets: list[Ranges] = field(default_factory=list)
@@ -87,16 +89,18 @@ class PositionAutomaton:
     edges: list[tuple[Bits, Demands, Bits]] = field(default_factory=list)
     machines: list[Machine] = field(default_factory=list)
     ends: list[dict[int, list[tuple[Bits, Demands]]]] = field(default_factory=list)
+    all_useful: bool = True
 
 
-def build_positions(root: Node, search: bool, budget: Budget) -> PositionAutomaton:
+def build_positions(root: Node, search: bool, budget: Budget) -> tuple[PositionAutomaton, Span]:
     """The position automaton of a tree without `Atomic`; machine 0 is the pattern. Raises LimitExceeded.
 
+    Also gives the span of the repeat that costs most, for diagnostics of later passes.
     search: texts that contain a match; otherwise the whole text must be one.
     """
-    _check_size(root, budget)
-    points = [n for _, n in walk(root) if isinstance(n, Point)]
-    return _Builder(Cells(points), budget).build(root, search)
+    found = survey(root, budget)
+    built = _Builder(Cells(found.points), budget.at(span=found.costliest)).build(root, search)
+    return built, found.costliest
 
 
 class _Builder:
@@ -154,8 +158,10 @@ class _Builder:
             elif isinstance(node, Chars):
                 done.append(self.chars(node.ranges))
             elif isinstance(node, Point):
+                self.out.all_useful = False
                 done.append(Fragment(self.point(node), {}, {}))
             elif isinstance(node, Look):
+                self.out.all_useful = False
                 done.append(Fragment(self.look(node), {}, {}))
             else:
                 work.append((node, True))
@@ -189,7 +195,10 @@ class _Builder:
         if split is None:
             split = self.splits[ranges] = self.cells.split(ranges)
         bits = sum(self.position(part, cell) for cell, part in split)
-        return Fragment(NEVER, {ALWAYS: bits}, {ALWAYS: bits}) if bits else Fragment(NEVER, {}, {})
+        if not bits:
+            self.out.all_useful = False
+            return Fragment(NEVER, {}, {})
+        return Fragment(NEVER, {ALWAYS: bits}, {ALWAYS: bits})
 
     def point(self, node: Point) -> int:
         key = (node.kind, node.ranges, node.nonempty)
@@ -344,52 +353,57 @@ def _add(into: Conditional, more: Conditional) -> None:
 # -- size, before anything is laid out ------------------------------------------------------------------------------
 
 
-def _check_size(root: Node, budget: Budget) -> None:
-    """Raises LimitExceeded with the span of the repeat that costs most when the layout would be too big."""
-    sizes: dict[int, tuple[int, int, int]] = {}
+@dataclass(slots=True)
+class Survey:
+    """What one walk over the tree finds: its assertions, and the repeat that a state explosion is blamed on."""
+
+    points: list[Point]
+    costliest: Span
+
+
+Size = tuple[int, int, int]
+"""(positions, nodes visited, lookarounds inside one another) of a node's layout."""
+LEAF: Size = (1, 1, 0)
+
+
+def survey(root: Node, budget: Budget) -> Survey:
+    """Raises LimitExceeded, with the span of the repeat that costs most, when the layout would be too big."""
+    out = Survey([], root.span)
+    most = 0
+    sizes: list[Size] = []
     stack: list[tuple[Node, bool]] = [(root, False)]
-    worst: tuple[int, Span] = (0, root.span)
     while stack:
         node, ready = stack.pop()
-        if not ready:
+        if isinstance(node, Chars):
+            sizes.append(LEAF)
+        elif isinstance(node, Point):
+            out.points.append(node)
+            sizes.append((0, 1, 0))
+        elif not ready:
             stack.append((node, True))
-            stack.extend((c, False) for c in children(node))
-            continue
-        found = sizes[id(node)] = _size(node, sizes)
-        if isinstance(node, Repeat) and copies(node) > 1 and found[0] > worst[0]:
-            worst = (found[0], node.span)
-        if isinstance(node, Look) and found[2] > MAX_LOOK_NESTING:
-            raise budget.at(span=node.span).exceeded("lookaround_nesting", MAX_LOOK_NESTING, found[2])
-    positions, visits, _ = sizes[id(root)]
+            stack.extend([(c, False) for c in children(node)])
+        else:
+            n = len(children(node))
+            found = _size(node, sizes[len(sizes) - n :])
+            del sizes[len(sizes) - n :]
+            sizes.append(found)
+            if isinstance(node, Repeat) and copies(node) > 1 and found[0] > most:
+                most, out.costliest = found[0], node.span
+            if isinstance(node, Look) and found[2] > MAX_LOOK_NESTING:
+                raise budget.at(span=node.span).exceeded("lookaround_nesting", MAX_LOOK_NESTING, found[2])
+    positions, visits, _ = sizes[0]
     for name, limit, observed in (("positions", MAX_POSITIONS, positions), ("visits", MAX_VISITS, visits)):
         if observed > limit:
-            raise budget.at(span=worst[1]).exceeded(name, limit, observed)
+            raise budget.at(span=out.costliest).exceeded(name, limit, observed)
+    return out
 
 
-def _size(node: Node, sizes: dict[int, tuple[int, int, int]]) -> tuple[int, int, int]:
-    """(positions, nodes visited, lookarounds inside one another) of a node's layout."""
-    inner = [sizes[id(c)] for c in children(node)]
-    positions = sum(p for p, _, _ in inner) + isinstance(node, Chars)
-    visits = sum(v for _, v, _ in inner) + 1
-    nesting = max((n for _, _, n in inner), default=0) + isinstance(node, Look)
+def _size(node: Node, inner: list[Size]) -> Size:
+    positions = visits = nesting = 0
+    for p, v, n in inner:
+        positions += p
+        visits += v
+        nesting = max(nesting, n)
     if isinstance(node, Repeat):
-        positions, visits = positions * copies(node), visits * copies(node)
-    return positions, visits, nesting
-
-
-def costliest_span(root: Node) -> Span:
-    """The counted repeat with the most positions, else the whole pattern: what a state explosion is blamed on."""
-    sizes: dict[int, tuple[int, int, int]] = {}
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    best = (0, root.span)
-    while stack:
-        node, ready = stack.pop()
-        if not ready:
-            stack.append((node, True))
-            stack.extend((c, False) for c in children(node))
-            continue
-        sizes[id(node)] = _size(node, sizes)
-        if isinstance(node, Repeat) and copies(node) > 1 and sizes[id(node)][0] > best[0]:
-            best = (sizes[id(node)][0], node.span)
-    return best[1]
-
+        return positions * copies(node), visits * copies(node) + 1, nesting
+    return positions, visits + 1, nesting + isinstance(node, Look)
