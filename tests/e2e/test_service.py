@@ -14,7 +14,7 @@ from pathlib import Path
 import faulty
 import grpc
 import pytest
-from conftest import TOKENIZER, running, with_pool
+from conftest import FAULTY, TOKENIZER, running, with_pool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
@@ -180,7 +180,12 @@ def test_full_queue_refuses_with_a_delay(config: ServerConfig, connect: Connect)
             with pytest.raises(CallFailed) as caught:
                 client.compile("other", fingerprint, kind="regex")
             slow.result()
+            patient = pool.submit(connect(address, attempts=5).compile, "slow 1", fingerprint, kind="regex")
+            time.sleep(0.3)
+            assert connect(address, attempts=5).compile("other", fingerprint, kind="regex").artifact.size
+            patient.result()
         assert (caught.value.code, caught.value.reason) == ("RESOURCE_EXHAUSTED", "QUEUE_FULL")
+        assert caught.value.retry_after == 1.0
 
 
 def test_validate_only_keeps_nothing(
@@ -209,6 +214,17 @@ def test_request_id_returns_the_first_result_and_isnt_reused(
     assert (caught.value.code, caught.value.reason) == ("ALREADY_EXISTS", "REQUEST_ID_REUSED")
 
 
+def test_request_id_outlives_an_upgrade(config: ServerConfig, connect: Connect) -> None:
+    with running(config) as (address, _):
+        client = connect(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        first = client.compile("x", fingerprint, kind="regex", request_id="r-1")
+    with running(config, replace(FAULTY, compiler_version="test-2")) as (address, _):
+        client = connect(address)
+        assert client.compile("x", fingerprint, kind="regex", request_id="r-1").key == first.key
+        assert client.compile("x", fingerprint, kind="regex").compiler_version == "test-2"
+
+
 # -- requests that can't be served -------------------------------------------------------------
 
 
@@ -216,6 +232,12 @@ def test_request_id_returns_the_first_result_and_isnt_reused(
     ("changes", "code", "reason", "metadata"),
     [
         ({"fingerprint": "0" * 64}, "NOT_FOUND", "UNKNOWN_TOKENIZER", {"fingerprint": "0" * 64}),
+        (
+            {"fingerprint": "../../x"},
+            "INVALID_ARGUMENT",
+            "INVALID_REQUEST",
+            {"field": "tokenizer_fingerprint"},
+        ),
         ({"fingerprint": ""}, "INVALID_ARGUMENT", "INVALID_REQUEST", {"field": "tokenizer_fingerprint"}),
         ({"limits_profile": "no"}, "NOT_FOUND", "UNKNOWN_PROFILE", {"profile": "no"}),
         ({"request_id": "a b"}, "INVALID_ARGUMENT", "INVALID_REQUEST", {"field": "request_id"}),

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1amaskwright/v1/status.proto\x12\rmaskwright.v1\x1a\x19google/protobuf/any.proto\"Q\n\tRpcStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x9c\x01\n\x0cRpcErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12;\n\x08metadata\x18\x03 \x03(\x0b\x32).maskwright.v1.RpcErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1amaskwright/v1/status.proto\x12\rmaskwright.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"Q\n\tRpcStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x9c\x01\n\x0cRpcErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12;\n\x08metadata\x18\x03 \x03(\x0b\x32).maskwright.v1.RpcErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\">\n\x0cRpcRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Durationb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,10 +35,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RPCERRORINFO_METADATAENTRY']._loaded_options = None
   _globals['_RPCERRORINFO_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_RPCSTATUS']._serialized_start=72
-  _globals['_RPCSTATUS']._serialized_end=153
-  _globals['_RPCERRORINFO']._serialized_start=156
-  _globals['_RPCERRORINFO']._serialized_end=312
-  _globals['_RPCERRORINFO_METADATAENTRY']._serialized_start=265
-  _globals['_RPCERRORINFO_METADATAENTRY']._serialized_end=312
+  _globals['_RPCSTATUS']._serialized_start=104
+  _globals['_RPCSTATUS']._serialized_end=185
+  _globals['_RPCERRORINFO']._serialized_start=188
+  _globals['_RPCERRORINFO']._serialized_end=344
+  _globals['_RPCERRORINFO_METADATAENTRY']._serialized_start=297
+  _globals['_RPCERRORINFO_METADATAENTRY']._serialized_end=344
+  _globals['_RPCRETRYINFO']._serialized_start=346
+  _globals['_RPCRETRYINFO']._serialized_end=408
 # @@protoc_insertion_point(module_scope)

@@ -46,8 +46,10 @@ def refusal_key(artifact: str, limits: Limits) -> str:
     return _hash("refusal", {"artifact": artifact, "limits": asdict(limits)})
 
 
-def request_hash(refusal: str, validate_only: bool) -> str:
-    return _hash("request", {"refusal": refusal, "validate_only": validate_only})
+def request_hash(source: str, kind: str, options: str, fingerprint: str, limits: Limits) -> str:
+    """The compiler's version isn't in it: a retry gets the first result also after an upgrade."""
+    fields = {"source": source, "kind": kind, "options": options, "fingerprint": fingerprint}
+    return _hash("request", {**fields, "limits": asdict(limits)})
 
 
 def _is_json(text: str) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.compiler.options import CompileOptions, Limits
@@ -82,37 +82,39 @@ class CompileFlow:
 
     async def compile(self, order: CompileOrder) -> CompileOutcome:
         """Raises RegistryError for everything in the RPC's list, and what the store raises."""
-        tokenizer = await asyncio.to_thread(self._catalog.tokenizer, order.fingerprint)
-        if tokenizer is None:
-            raise RegistryError(
-                Reason.UNKNOWN_TOKENIZER,
-                f"no tokenizer has fingerprint {order.fingerprint!r}",
-                {"fingerprint": order.fingerprint},
-            )
-        names = await asyncio.to_thread(self._names, order)
-        kept = await asyncio.to_thread(self._find, order, names)
+        tokenizer, names, kept = await asyncio.to_thread(self._look_up, order)
         if kept is None:
             flight = f"{names.refusal}/{order.validate_only}"
             kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer))
-            kept = CompileOutcome(kept.record, kept.report, cached=not began)
+            kept = replace(kept, cached=not began)
         if order.request_id and not order.validate_only:
-            request = RequestRecord(order.request_id, names.request, names.artifact)
+            request = RequestRecord(order.request_id, names.request, kept.record.artifact_key)
             _check_request(await asyncio.to_thread(self._catalog.add_request, request), names)
         return kept
 
+    def _look_up(self, order: CompileOrder) -> tuple[TokenizerRecord, _Keys, CompileOutcome | None]:
+        tokenizer = self._catalog.tokenizer(order.fingerprint)
+        if tokenizer is None:
+            raise RegistryError(
+                Reason.UNKNOWN_TOKENIZER,
+                f"no tokenizer has fingerprint {order.fingerprint}",
+                {"fingerprint": order.fingerprint},
+            )
+        names = self._names(order)
+        return tokenizer, names, self._find(order, names)
+
     def _names(self, order: CompileOrder) -> _Keys:
-        source = keys.source_hash(order.kind, order.source)
-        options = order.options.canonical()
+        source, options = keys.source_hash(order.kind, order.source), order.options.canonical()
         artifact = keys.artifact_key(source, order.kind, options, order.fingerprint, self._version)
-        refusal = keys.refusal_key(artifact, order.limits)
-        return _Keys(source, artifact, refusal, keys.request_hash(refusal, order.validate_only))
+        request = keys.request_hash(source, order.kind, options, order.fingerprint, order.limits)
+        return _Keys(source, artifact, keys.refusal_key(artifact, order.limits), request)
 
     def _find(self, order: CompileOrder, names: _Keys) -> CompileOutcome | None:
-        if order.request_id:
-            request = self._catalog.request(order.request_id)
-            if request is not None:
-                _check_request(request, names)
-        record = self._catalog.artifact(names.artifact)
+        artifact_key = names.artifact
+        if order.request_id and (request := self._catalog.request(order.request_id)) is not None:
+            _check_request(request, names)
+            artifact_key = request.artifact_key
+        record = self._catalog.artifact(artifact_key)
         if record is not None:
             return CompileOutcome(record, self._catalog.get_json(record.report), cached=True)
         refusal = self._catalog.refusal(names.refusal)

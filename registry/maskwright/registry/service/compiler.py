@@ -14,6 +14,7 @@ from ..config import ServerConfig
 from ..faults import Reason, RegistryError, invalid_request
 from .messages import KINDS, artifact_message, kind_of, options_of
 
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 ARTIFACT_FORMAT_MAJORS = (1,)
 
@@ -56,8 +57,8 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             raise RegistryError(Reason.UNKNOWN_PROFILE, message, {"profile": profile})
         if request.request_id and not _REQUEST_ID.fullmatch(request.request_id):
             raise invalid_request("request_id", "at most 128 of A-Z a-z 0-9 _ -")
-        if not request.tokenizer_fingerprint:
-            raise invalid_request("tokenizer_fingerprint", "missing")
+        if not _FINGERPRINT.fullmatch(request.tokenizer_fingerprint):
+            raise invalid_request("tokenizer_fingerprint", "must be 64 hexadecimal digits")
         return CompileOrder(
             source=request.source,
             kind=kind_of(request.kind),

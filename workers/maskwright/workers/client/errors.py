@@ -41,7 +41,8 @@ class CallFailed(ClientError):
 
     code: the gRPC code's name. reason: stable, as the RPC's comment lists. metadata: the values that the
     message mentions. diagnostics: in the JSON form of the compiler's; `omitted` more were left out of the
-    status, and are in the blob `all_diagnostics` (a hash) where the registry kept them.
+    status, and are in the blob `all_diagnostics` (a hash) where the registry kept them. retry_after: seconds
+    after which another try may succeed, None where the server names none.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class CallFailed(ClientError):
         diagnostics: list[dict[str, Any]] | None = None,
         omitted: int = 0,
         all_diagnostics: str = "",
+        retry_after: float | None = None,
     ) -> None:
         self.code, self.message, self.reason = code, message, reason
         self.metadata = dict(metadata or {})
         self.diagnostics = list(diagnostics or [])
         self.omitted, self.all_diagnostics = omitted, all_diagnostics
+        self.retry_after = retry_after
         super().__init__(f"{reason or code}: {message}")
 
 
@@ -92,6 +95,9 @@ def _read_status(error: grpc.RpcError) -> dict[str, Any]:
             if name == "google.rpc.ErrorInfo":
                 info = status_pb2.RpcErrorInfo.FromString(detail.value)
                 found.update(reason=info.reason, metadata=dict(info.metadata))
+            elif name == "google.rpc.RetryInfo":
+                delay = status_pb2.RpcRetryInfo.FromString(detail.value).retry_delay
+                found.update(retry_after=delay.ToMilliseconds() / 1000)
             elif name == types_pb2.DiagnosticList.DESCRIPTOR.full_name:
                 found.update(_read_diagnostics(types_pb2.DiagnosticList.FromString(detail.value)))
     except DecodeError:

@@ -1,7 +1,8 @@
 """A blocking client of one registry. May be shared between threads.
 
-Calls that failed because the service was unavailable are tried again, with growing pauses; a download goes
-on from where it broke. Everything fetched is checked against its digest before it's used or kept.
+Calls that failed because the service was unavailable or its queue full are tried again, after the delay that
+it names or with growing pauses; a download goes on from where it broke. Everything fetched is checked against
+its digest before it's used or kept.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from maskwright.v1 import (
 from maskwright.workers.client.cache import DiskCache
 from maskwright.workers.client.errors import (
     CorruptDownload,
-    ServiceUnavailable,
     call_failed,
     plain_numbers,
 )
@@ -263,11 +263,10 @@ class RegistryClient:
                 return call()
             except grpc.RpcError as error:
                 failed = call_failed(error)
-                if attempt == self._attempts or not isinstance(failed, ServiceUnavailable):
+                again = failed.code == "UNAVAILABLE" or failed.retry_after is not None
+                if attempt == self._attempts or not again:
                     raise failed from error
-                if failed.code == "DEADLINE_EXCEEDED":
-                    raise failed from error
-            time.sleep(0.1 * 2**attempt)
+                time.sleep(failed.retry_after or 0.1 * 2**attempt)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
 
