@@ -154,6 +154,7 @@ class _Explorer:
         self.symbols: dict[tuple[int, Hashable, Frame], int] = {}
         self.returns: list[dict[int, int]] = []
         self.symbol_frames: list[tuple[int, Frame]] = []
+        self.moves: dict[tuple[int, tuple[int, ...]], Move] = {}
 
     def enter(self, frame: Frame) -> _FrameBuild:
         build = self.builds.get(frame)
@@ -275,6 +276,13 @@ class _Explorer:
         build = self.builds[frame]
         return self.edges(build.controls[build.start], done, chain)
 
+    def stay(self, target: int) -> Move:
+        """One object for equal moves: later passes go by identity."""
+        found = self.moves.get((target, ()))
+        if found is None:
+            found = self.moves[target, ()] = Move(target)
+        return found
+
     def edges(self, control: int, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...] = ()) -> tuple[Edge, ...]:
         """The control's edges, calls resolved to their callee's state after the first byte."""
         if control in done:
@@ -283,11 +291,14 @@ class _Explorer:
             raise ValueError("a frame calls itself before it consumes a byte")
         n = control - self.out.first_control
         taken = sorted(self.stays[n])
-        found = [Edge(low, high, Move(target)) for low, high, target in taken]
+        found = [Edge(low, high, self.stay(target)) for low, high, target in taken]
         for symbol, frame, first in self.calls[n]:
             s = self.out.first_symbol + symbol
             for e in self.start_edges(frame, done, (*chain, control)):
-                move = Move(e.move.target, (s, *e.move.pushes))
+                key = (e.move.target, (s, *e.move.pushes))
+                move = self.moves.get(key)
+                if move is None:
+                    move = self.moves[key] = Move(*key)
                 for low, high in _restrict(e.low, e.high, first):
                     found.extend(Edge(x, y, move) for x, y in _without(low, high, taken))
         found.sort(key=lambda e: e.low)

@@ -31,14 +31,20 @@ def specialise(a: ByteAutomaton, limits: Limits | None = None) -> ByteAutomaton:
 def reach(a: ByteAutomaton) -> list[Bits]:
     """For each own control the set of verdicts its frame can end with, as bits; Dijkstra-free least fixpoint."""
     n, first = len(a.edges), a.first_control
+    symbols = _Symbols(a)
     found: list[Bits] = [0] * n
     dependents: dict[int, set[int]] = defaultdict(set)
     work = list(range(n - 1, -1, -1))
     queued = bytearray(b"\x01") * n
 
+    finished: dict[int, Bits] = {}
+
     def look(c: int, asking: int) -> Bits:
         if c < first:
-            return (1 << a.frame_info(a.frame_of(c)).verdicts) - 1
+            bits = finished.get(c)
+            if bits is None:
+                bits = finished[c] = (1 << a.frame_info(a.frame_of(c)).verdicts) - 1
+            return bits
         dependents[c - first].add(asking)
         return found[c - first]
 
@@ -46,8 +52,8 @@ def reach(a: ByteAutomaton) -> list[Bits]:
         i = work.pop()
         queued[i] = 0
         bits = 1 << a.verdict[i] if a.verdict[i] >= 0 else 0
-        for move in {e.move for e in a.edges[i]}:
-            bits |= _reach_through(a, move, i, look)
+        for move in distinct_moves(a.edges[i]):
+            bits |= _reach_through(symbols, move, i, look)
         if bits != found[i]:
             found[i] = bits
             for d in dependents[i]:
@@ -57,13 +63,31 @@ def reach(a: ByteAutomaton) -> list[Bits]:
     return found
 
 
-def _reach_through(a: ByteAutomaton, move: Move, asking: int, look) -> Bits:  # type: ignore[no-untyped-def]
+def distinct_moves(edges: tuple[Edge, ...]) -> list[Move]:
+    """The moves of some edges, each object once: edges of one call share theirs, so comparing values isn't needed."""
+    return list({id(e.move): e.move for e in edges}.values())
+
+
+class _Symbols:
+    """Returns by symbol number, of the automaton and its base."""
+
+    def __init__(self, a: ByteAutomaton) -> None:
+        self.first, self.own, self.base = a.first_symbol, a.symbols, a.base
+
+    def returns(self, s: int) -> tuple[Move | None, ...]:
+        if s >= self.first:
+            return self.own[s - self.first].returns
+        assert self.base is not None
+        return self.base.symbol(s).returns
+
+
+def _reach_through(symbols: _Symbols, move: Move, asking: int, look) -> Bits:  # type: ignore[no-untyped-def]
     bits: Bits = look(move.target, asking)
     for s in reversed(move.pushes):
         above, bits = bits, 0
-        for v, ret in enumerate(a.symbol(s).returns):
+        for v, ret in enumerate(symbols.returns(s)):
             if above >> v & 1 and ret is not None:
-                bits |= _reach_through(a, ret, asking, look)
+                bits |= _reach_through(symbols, ret, asking, look)
     return bits
 
 
@@ -71,6 +95,10 @@ class _Specialiser:
     def __init__(self, a: ByteAutomaton, limits: Limits) -> None:
         self.a, self.limits = a, limits
         self.found = reach(a)
+        self.first, self.first_frame, self.first_symbol = a.first_control, a.first_frame, a.first_symbol
+        self.returns = _Symbols(a).returns
+        self.base_reach: dict[int, Bits] = {}
+        self.usable_bits: dict[Key, Bits] = {}
         self.out = ByteAutomaton(base=a.base)
         self.controls: dict[Key, int] = {}
         self.symbols: dict[Key, int] = {}
@@ -91,30 +119,40 @@ class _Specialiser:
                 out.entries[name] = self.control(c, use)
         while self.work:
             c, use = self.work.pop()
-            i = self.controls[c, use] - out.first_control
-            verdict = a.verdict_of(c)
+            i = self.controls[c, use] - self.first
+            verdict = a.verdict[c - self.first]
             out.verdict[i] = verdict if verdict >= 0 and use >> verdict & 1 else -1
-            moves: dict[Move, Move | None] = {}
+            old = a.edges[c - self.first]
+            moves = {id(m): self.move(m, use) for m in distinct_moves(old)}
             edges = []
-            for e in a.edges_of(c):
-                if e.move not in moves:
-                    moves[e.move] = self.move(e.move, use)
-                move = moves[e.move]
+            for e in old:
+                move = moves[id(e.move)]
                 if move is not None:
                     edges.append(Edge(e.low, e.high, move))
             out.edges[i] = tuple(edges)
         return out
 
     def reach_of(self, c: int) -> Bits:
-        first = self.a.first_control
-        return (1 << self.a.frame_info(self.a.frame_of(c)).verdicts) - 1 if c < first else self.found[c - first]
+        if c >= self.first:
+            return self.found[c - self.first]
+        found = self.base_reach.get(c)
+        if found is None:
+            found = self.base_reach[c] = (1 << self.a.frame_info(self.a.frame_of(c)).verdicts) - 1
+        return found
 
     def live(self, c: int, use: Bits) -> bool:
         return self.reach_of(c) & use != 0
 
     def usable(self, s: int, use: Bits) -> Bits:
         """Verdicts of symbol s's callee after which its caller can still end with one of `use`."""
-        return sum(1 << v for v, m in enumerate(self.a.symbol(s).returns) if m is not None and self.usable_move(m, use))
+        found = self.usable_bits.get((s, use))
+        if found is None:
+            found = 0
+            for v, m in enumerate(self.returns(s)):
+                if m is not None and self.usable_move(m, use):
+                    found |= 1 << v
+            self.usable_bits[s, use] = found
+        return found
 
     def usable_move(self, m: Move, use: Bits) -> bool:
         for s in m.pushes:
@@ -132,27 +170,29 @@ class _Specialiser:
         return Move(self.control(m.target, use), tuple(pushes))
 
     def check_external(self, s: int, use: Bits) -> None:
-        callee = self.a.symbol(s).callee
-        if callee < self.a.first_frame and use != (1 << self.a.frame_info(callee).verdicts) - 1:
+        if s < self.first_symbol:
+            return
+        callee = self.a.symbols[s - self.first_symbol].callee
+        if callee < self.first_frame and use != (1 << self.a.frame_info(callee).verdicts) - 1:
             raise ValueError(f"symbol {s} calls a finished frame but can't use all of its verdicts")
 
     def control(self, c: int, use: Bits) -> int:
-        if c < self.a.first_control:
+        if c < self.first:
             return c
         found = self.controls.get((c, use))
         if found is None:
             if len(self.controls) >= self.limits.states:
                 info = self.a.frame_info(self.a.frame_of(c))
                 raise LimitExceeded("states", self.limits.states, len(self.controls) + 1, "specialise", pointer=info.pointer)
-            found = self.controls[c, use] = self.out.first_control + len(self.out.edges)
+            found = self.controls[c, use] = self.first + len(self.out.edges)
             self.out.edges.append(())
             self.out.verdict.append(-1)
-            self.out.frame.append(self.frame(self.a.frame_of(c), use))
+            self.out.frame.append(self.frame(self.a.frame[c - self.first], use))
             self.work.append((c, use))
         return found
 
     def frame(self, f: int, use: Bits) -> int:
-        if f < self.a.first_frame:
+        if f < self.first_frame:
             return f
         found = self.frames.get((f, use))
         if found is None:
@@ -162,15 +202,15 @@ class _Specialiser:
         return found
 
     def symbol(self, s: int, use: Bits) -> int:
-        if s < self.a.first_symbol:
+        if s < self.first_symbol:
             return s
         found = self.symbols.get((s, use))
         if found is None:
-            found = self.symbols[s, use] = self.out.first_symbol + len(self.out.symbols)
-            old = self.a.symbol(s)
+            found = self.symbols[s, use] = self.first_symbol + len(self.out.symbols)
+            old = self.a.symbols[s - self.first_symbol]
             callee_use = self.usable(s, use)
             new = Symbol(self.frame(old.caller, use), self.frame(old.callee, callee_use), ())
             self.out.symbols.append(new)
             returns = tuple(self.move(m, use) if m is not None else None for m in old.returns)
-            self.out.symbols[found - self.out.first_symbol] = Symbol(new.caller, new.callee, returns)
+            self.out.symbols[found - self.first_symbol] = Symbol(new.caller, new.callee, returns)
         return found
