@@ -372,7 +372,13 @@ def test_fetch_is_verified_and_cached(
     assert client.fetch(compiled.artifact, "artifact") == data
 
 
-def test_fetch_in_many_chunks_and_from_an_offset(server: tuple[str, Server], config: ServerConfig) -> None:
+@pytest.mark.parametrize("hot_bytes", [0, 1 << 20])
+def test_fetch_in_many_chunks_and_from_an_offset(config: ServerConfig, hot_bytes: int) -> None:
+    with running(replace(config, hot_bytes=hot_bytes)) as server:
+        _fetch_everywhere(server, config)
+
+
+def _fetch_everywhere(server: tuple[str, Server], config: ServerConfig) -> None:
     data = bytes(range(256)) * 400
     digest = server[1].catalog.content.put(data)
     with grpc.insecure_channel(server[0]) as channel:
@@ -414,9 +420,13 @@ def test_fetch_refuses(server: tuple[str, Server], change: dict[str, object], co
     assert (failed.code, failed.reason) == (code, reason)
 
 
-def test_corrupt_blob_is_never_sent_whole(
-    config: ServerConfig, server: tuple[str, Server], client: RegistryClient
-) -> None:
+@pytest.mark.parametrize("hot_bytes", [0, 1 << 20])
+def test_corrupt_blob_is_never_sent_whole(config: ServerConfig, connect: Connect, hot_bytes: int) -> None:
+    with running(replace(config, hot_bytes=hot_bytes)) as server:
+        _fetch_corrupt(config, server, connect(server[0]))
+
+
+def _fetch_corrupt(config: ServerConfig, server: tuple[str, Server], client: RegistryClient) -> None:
     data = b"abc" * 10_000
     digest = server[1].catalog.content.put(data)
     path = config.data / "store/objects/blobs" / digest.hash[:2] / digest.hash

@@ -29,6 +29,7 @@ class ServerConfig:
     max_message_bytes: largest message read or sent. A source must fit in one.
     max_tokenizer_bytes: largest tokenizer file taken.
     chunk_bytes: data in one message of Fetch.
+    hot_bytes: memory for blobs that were fetched lately.
     drain_seconds: how long calls in flight may go on once the server was told to stop.
     """
 
@@ -39,6 +40,7 @@ class ServerConfig:
     max_message_bytes: int = 16 << 20
     max_tokenizer_bytes: int = 256 << 20
     chunk_bytes: int = 1 << 20
+    hot_bytes: int = 256 << 20
     drain_seconds: float = 20.0
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ from .compiling import ChildPool, CompileFlow, compile_source, read_tokenizer
 from .compiling.flow import CompileTask
 from .config import ServerConfig
 from .content import ContentStore
+from .hot_blobs import HotBlobs
 from .index import Index
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
@@ -72,11 +73,13 @@ class Server:
         tokenizer = TokenizerServicer(
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
+        hot = HotBlobs(self.catalog.content, config.hot_bytes)
+        self._registry = RegistryServicer(self.catalog, hot, config.chunk_bytes)
         additions: list[tuple[Callable[..., None], object]] = [
             (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
             (
                 registry_pb2_grpc.add_RegistryServiceServicer_to_server,
-                RegistryServicer(self.catalog, config.chunk_bytes),
+                self._registry,
             ),
             (tokenizer_pb2_grpc.add_TokenizerServiceServicer_to_server, tokenizer),
             (health_pb2_grpc.add_HealthServicer_to_server, self._health),
@@ -103,6 +106,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         await self._grpc.stop(self.config.drain_seconds)
         self.pool.close()
+        await self._registry.usage.flush()
         self.catalog.index.close()
 
 

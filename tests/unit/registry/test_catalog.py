@@ -13,6 +13,7 @@ import pytest
 from maskwright.registry.catalog import ArtifactRecord, Catalog, RequestRecord, TokenizerRecord
 from maskwright.registry.content import ContentStore, Digest, blob_key
 from maskwright.registry.faults import Reason, RegistryError
+from maskwright.registry.hot_blobs import HotBlobs
 from maskwright.registry.index import MIGRATIONS, Index, Table
 from maskwright.registry.index.database import migrate
 from maskwright.registry.store import BlobNotFound, CorruptBlob, LocalStore
@@ -206,10 +207,30 @@ def test_closed_or_broken_index_is_a_miss(catalog: Catalog, content: ContentStor
 
 def test_usage_counts(catalog: Catalog) -> None:
     for _ in range(3):
-        catalog.index.count_fetch("h")
-    assert list(catalog.index._database.query("SELECT * FROM usage")) == [
-        {"artifact_hash": "h", "fetches": 3}
+        catalog.index.count_fetches({"h": 2, "i": 1})
+    assert list(catalog.index._database.query("SELECT * FROM usage ORDER BY 1")) == [
+        {"artifact_hash": "h", "fetches": 6},
+        {"artifact_hash": "i", "fetches": 3},
     ]
+
+
+def test_hot_blobs_stay_within_their_bound(content: ContentStore, tmp_path: Path) -> None:
+    hot = HotBlobs(content, 250)
+    digests = [content.put(bytes([n]) * 100) for n in range(3)]
+    for digest in digests[:2]:
+        hot.read(digest)
+    assert hot.find(digests[0].hash) == bytes(100)
+    hot.read(digests[2])
+    assert [hot.find(d.hash) is not None for d in digests] == [True, False, True]
+    large = content.put(bytes(300))
+    assert hot.read(large) == bytes(300)
+    assert hot.find(large.hash) is None
+    hot.forget(digests[0].hash)
+    assert hot.find(digests[0].hash) is None
+    (tmp_path / "store/objects" / blob_key(digests[1].hash)).write_bytes(b"?" * 100)
+    with pytest.raises(CorruptBlob):
+        hot.read(digests[1])
+    assert hot.find(digests[1].hash) is None
 
 
 # -- catalog ------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -90,13 +90,13 @@ class Index:
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a write to %s failed: %s", self._path, table, error)
 
-    def count_fetch(self, artifact_hash: str) -> None:
-        """Adds 1 to how often an artifact was fetched."""
-        statement = "INSERT INTO usage VALUES (?, 1) ON CONFLICT DO UPDATE SET fetches = fetches + 1"
+    def count_fetches(self, counts: Mapping[str, int]) -> None:
+        """Adds to how often blobs were fetched."""
+        statement = "INSERT INTO usage VALUES (?1, ?2) ON CONFLICT DO UPDATE SET fetches = fetches + ?2"
         with self._lock:
             try:
                 with self._database.conn:
-                    self._database.conn.execute(statement, [artifact_hash])
+                    self._database.conn.executemany(statement, counts.items())
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a count failed: %s", self._path, error)
 
