@@ -30,7 +30,7 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.options import CompileOptions
-from maskwright.compiler.schema import library_frames
+from maskwright.compiler.schema import library_frames, returns_inside_strings
 from maskwright.compiler.tokens.machine import unflatten
 from maskwright.compiler.tokens.pack_tables import Progress, build_pack_tables
 from maskwright.compiler.tokens.prepared import PreparedVocabulary, spellable_bytes
@@ -118,7 +118,7 @@ def _build(vocabulary: Vocabulary, progress: Progress | None) -> bytes:
     tokens = build_trie(vocabulary.tokens, special)
     library, _ = cut_unspellable(specialise(explore_library(library_frames(WHITESPACE_BOUND))), spellable_bytes(tokens))
     library = minimise(library)
-    tables = build_pack_tables(library, tokens, vocabulary.size, progress)
+    tables = build_pack_tables(library, tokens, vocabulary.size, progress, inside=returns_inside_strings(library))
     t = tokens.trie
     extra = {
         "trie_byte": t.byte,

@@ -50,7 +50,7 @@ def test_a_pack_written_and_read_is_the_same() -> None:
 def test_an_artifact_holds_its_tables() -> None:
     c, t = read_container(toy().artifact), toy().tables
     rows, push = c.array("context_rows").astype(np.int64), c.array("context_push").astype(np.int64)
-    assert np.where(rows == 0, UNREACHED, rows - 2).tolist() == t.contexts.context_rows.tolist()
+    assert np.where(rows == 0, UNREACHED, rows - 4).tolist() == t.contexts.context_rows.tolist()
     assert np.where(push == 0, UNREACHED, push - 1).tolist() == t.contexts.context_push.tolist()
     base = c.array("row_base").astype(np.int64)
     assert np.where(base == 0, NO_BASE, base - 1).tolist() == t.rows.row_base.tolist()
@@ -140,10 +140,10 @@ def test_tables_that_cannot_be_written() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("residual_token", [1000, 0, 0]),
-        ("residual_count", [0, 1, 2, 0, 0, 1]),
-        ("residual_suffix", [1]),
-        ("residual_verdict", [0, 0, 300]),
+        ("code_count", [3, 1]),
+        ("code_verdict", [0, 0, 300, 0, 0]),
+        ("hot", [1, 1, 2, 1, 1, 1]),
+        ("hot", [1]),
         ("entry_names", list(b'["word"]')),
         ("entry_names", list(b'["word", 1]')),
         ("frame_names", list(b'[["word", ""]]')),

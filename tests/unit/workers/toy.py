@@ -244,6 +244,7 @@ def _contexts(a: ByteAutomaton, rows: RowStore, table: list[bytes | None]) -> Co
         _starts(s for _, s in sizes),
         np.array(context_rows, np.uint32),
         np.array(context_push, np.uint32),
+        np.zeros(sum(f < len(CODES) for f, _ in stacks), np.uint8),
     )
 
 
@@ -258,6 +259,9 @@ class Toy:
     pack: bytes
     artifact: bytes
 
+
+CODES = (((0, 0), (0, 1), (1, 70_000)), ((0, 0), (0, 3)))
+"""(verdict, suffix) of each pack frame's residuals; at most eight, so that a context's bits are one byte."""
 
 PACK_META = PackMeta("", "0.0.0")
 EXTRA = {"trie_start": np.arange(70_000, dtype=np.uint32), "suffix_hash": np.arange(5, dtype=np.uint64)}
@@ -278,8 +282,11 @@ def toy() -> Toy:
         control_row=np.array(control_row, np.uint32),
         residual_start=np.array([0, 0, 1, 3, 3, 3, 3], np.uint32),
         residual_token=np.array([20, 30, 31], np.uint32),
-        residual_suffix=np.array([1, 70_000, 3], np.uint32),
-        residual_verdict=np.array([0, 1, 0], np.uint8),
+        residual_place=np.array([1, 2, 0], np.uint32),
+        code_start=_starts(len(c) for c in CODES),
+        code_verdict=np.array([v for c in CODES for v, _ in c], np.uint8),
+        code_suffix=np.array([x for c in CODES for _, x in c], np.uint32),
+        hot=np.ones(len(control_row), np.uint8),
         entry_names=("word", "tree"),
         entry_controls=np.array([0, 3], np.uint32),
         frame_names=(("word", ""), ("tree", "")),

@@ -26,7 +26,14 @@ from maskwright.workers.errors import ArtifactError
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED, table_fingerprint
 from maskwright.workers.machine import Machine
 from maskwright.workers.rows import RowPool
-from maskwright.workers.tables import Automaton, empty_automaton, read_automaton, read_rows
+from maskwright.workers.tables import (
+    Automaton,
+    Residuals,
+    empty_automaton,
+    read_automaton,
+    read_residuals,
+    read_rows,
+)
 
 MAX_VOCABULARY = 1 << 22
 MAX_STOPS = 256
@@ -44,8 +51,8 @@ class VocabularyPack:
     """
 
     __slots__ = (
-        "__weakref__", "_blob", "_container", "_flags", "_offsets", "_places", "automaton", "digest",
-        "fingerprint", "header", "machine", "rows", "stop_token_ids", "text_words", "token_cache",
+        "__weakref__", "_blob", "_container", "_flags", "_offsets", "_places", "automaton", "control_row", "digest",
+        "fingerprint", "header", "machine", "residuals", "rows", "stop_token_ids", "text_words", "token_cache",
         "vocab_size",
     )  # fmt: skip
 
@@ -65,6 +72,8 @@ class VocabularyPack:
         rows = read_rows(container, 0, self.text_words)
         self.rows = RowPool(rows, self.words, None)
         _check_ids(container, "control_row", self.automaton.n_controls, rows.n_rows)
+        self.control_row = container.array("control_row")
+        self.residuals: Residuals = read_residuals(container, self.automaton, self.text_words)
         _check_ids(container, "entry_controls", None, self.automaton.n_controls)
 
     @classmethod

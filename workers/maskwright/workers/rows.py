@@ -7,6 +7,7 @@ row is used for the first time (four pages at 128k tokens), so own rows get none
     thin     at most `THIN_WORDS` words are xor-ed on a dense row (the states inside a literal): kept as that
     row and the patches, so
              filling a mask is a copy and a few stores
+    composed not stored at all: made dense on first use (compose.py)
     others   the first `LATE` uses xor the words in the caller's mask itself, the next makes the row dense
 
 Rows of a vocabulary pack are made dense on first use, once for all artifacts of the pack. Threads may race to
@@ -19,6 +20,7 @@ from bisect import bisect_left
 
 import numpy as np
 
+from maskwright.workers.compose import Composer
 from maskwright.workers.tables import Rows
 
 THIN_WORDS = 16
@@ -37,7 +39,9 @@ class RowPool:
     __slots__ = (
         "_base",
         "_base_of",
+        "_composer",
         "_first",
+        "_first_composed",
         "_rows",
         "_start",
         "_uses",
@@ -48,14 +52,18 @@ class RowPool:
         "thin",
     )
 
-    def __init__(self, rows: Rows, words: int, base: RowPool | None) -> None:
+    def __init__(
+        self, rows: Rows, words: int, base: RowPool | None, composer: Composer | None = None
+    ) -> None:
         self._rows, self._words, self._base = rows, words, base
         self._first = rows.first_row + 1
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
         self._base_of = rows.base.data
         self.thin: dict[int, Thin | None] = {}
         self._uses: dict[int, int] = {}
-        own: list[memoryview | None] = [None] * len(rows.base)
+        self._composer = composer
+        self._first_composed = self._first + len(rows.base)
+        own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
         self.dense: list[memoryview | None] = (
             base.dense + own if base else [np.zeros(words, np.uint32).data, *own]
         )
@@ -67,6 +75,9 @@ class RowPool:
 
     def fill(self, view: memoryview, index: int) -> None:
         """Writes any row into `view`, [words] of 32 bits."""
+        if index >= self._first_composed:
+            view[:] = self.expand(index)
+            return
         thin = self.thin[index] if index in self.thin else self._make_thin(index)
         if thin:
             view[:] = thin[0]
@@ -83,6 +94,8 @@ class RowPool:
     def bit(self, index: int, token: int) -> int:
         """Whether a token, an id within the row, is in any row."""
         at, shift = token >> 5, token & 31
+        if index >= self._first_composed:
+            return self.expand(index)[at] >> shift & 1
         thin = self.thin[index] if index in self.thin else self._make_thin(index)
         if thin:
             value: int = thin[0][at]
@@ -101,12 +114,24 @@ class RowPool:
 
     def expand(self, index: int) -> memoryview:
         """The dense row, made if it isn't there."""
+        if index >= self._first_composed:
+            return self._compose(index)
         chain, row = self._chain(index)
         if any(self._start[own] < self._start[own + 1] for own in chain):
             words = np.array(row)
             self._flip(words, chain)
             row = words.data
         self.dense[index] = row
+        return row
+
+    def _compose(self, index: int) -> memoryview:
+        row = self.dense[index]
+        if row is None:
+            composer, base = self._composer, self._base
+            assert composer is not None and base is not None
+            number = index - self._first_composed
+            at = composer.base_index(number)
+            row = self.dense[index] = composer.compose(number, base.dense[at] or base.expand(at)).data
         return row
 
     def _flip(self, words: np.ndarray[tuple[int], np.dtype[np.uint32]], chain: list[int]) -> None:

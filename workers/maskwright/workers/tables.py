@@ -83,16 +83,37 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Residuals:
+    """Of each pack control the tokens that leave its frame: `token[start[c] : start[c + 1]]`, each with the place of its
+    residual among the `counts[f]` of the control's frame.
+    """
+
+    counts: I64  # [frames]
+    start: I64  # [controls + 1]
+    token: Array
+    place: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Contexts:
     """Contexts; the value of control c in context q is `rows[row_offset[q] + c]`, that of symbol s
     `push[push_offset[q] + s]`.
+
+    A value is 0 (never there) or 2 * row index + may_end; the row index is row + 1, and from `first_composed` on that
+    of a composed row: `composed_context` and `composed_control` say of which. `bits[bits_start[q] : bits_start[q + 1]]`
+    packs the residuals that context q, of a pack's frame, accepts.
     """
 
     frame: Array
     row_offset: I64
     push_offset: I64
-    rows: Array  # as stored
+    rows: npt.NDArray[np.uint32]
     push: Array  # as stored
+    first_composed: int
+    composed_context: I64
+    composed_control: I64
+    bits: Array
+    bits_start: I64
 
 
 _NO_ARRAY: I64 = np.zeros(0, np.int64)
@@ -276,26 +297,55 @@ def _check_chains(read: _Reader, base: I64, first_row: int) -> None:
     read.require("row_base", ancestor[:n] == n, f"stands on more than {MAX_CHAIN} rows")
 
 
-def read_contexts(container: Container, automaton: Automaton, n_rows: int) -> Contexts:
+def read_residuals(container: Container, automaton: Automaton, text_words: npt.NDArray[np.uint32]) -> Residuals:
+    """A pack's residual tokens. Raises ArtifactError."""
+    read = _Reader(container)
+    counts = read.values("code_count", automaton.n_frames).astype(np.int64)
+    token = read.values("residual_token", below=32 * len(text_words))
+    read.require("residual_token", (text_words[token >> 5] >> (token & 31) & 1) != 0, "isn't a text token")
+    start = read.starts("residual_count", len(token), automaton.n_controls)
+    place = read.values("residual_place", len(token))
+    most = np.repeat(counts[automaton.all_control_frame], np.diff(start))
+    read.require("residual_place", place < most, "isn't among its frame's residuals")
+    return Residuals(counts, start, token, place)
+
+
+def read_contexts(container: Container, automaton: Automaton, n_rows: int, residuals: Residuals) -> Contexts:
     """The contexts, checked against the automaton and the rows. Raises ArtifactError."""
     read = _Reader(container)
     frame = read.values("context_frame", below=automaton.n_frames)
-    rows = read.values("context_rows", below=2 * (n_rows + 1))
+    if not len(frame):
+        raise read.fail("context_frame", "there is no context")
+    stored = read.values("context_rows", below=2 * (n_rows + 2)).astype(np.int64)
     # 1 would be an end without a row: the writer has no such value.
-    read.require("context_rows", rows != 1, "is neither unreached nor a row")
+    read.require("context_rows", stored != 1, "is neither unreached nor a row")
     controls, symbols = automaton.all_frame_controls, automaton.all_frame_symbols
-    row_start = _implied_starts(read, "context_rows", np.diff(controls)[frame], len(rows))
+    row_counts = np.diff(controls)[frame]
+    row_start = _implied_starts(read, "context_rows", row_counts, len(stored))
+    row_offset = row_start[:-1] - controls[frame]
+    composed = np.flatnonzero(stored >> 1 == 1)
+    context = np.searchsorted(row_start, composed, "right") - 1
+    read.require("context_rows", frame[context] < len(residuals.counts), "is composed of no residuals")
+    rows = np.where(stored > 3, stored - 2, 0)
+    rows[composed] = 2 * (n_rows + 1 + np.arange(len(composed))) + (stored[composed] & 1)
     push = read.values("context_push", below=len(frame) + 1)
     push_counts = np.diff(symbols)[frame]
     push_start = _implied_starts(read, "context_push", push_counts, len(push))
     push_offset = push_start[:-1] - symbols[frame]
     symbol = np.arange(len(push)) - np.repeat(push_offset, push_counts)
-    if not len(frame):
-        raise read.fail("context_frame", "there is no context")
     good = push == 0
     good |= frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
     read.require("context_push", good, "isn't a context of the frame that its symbol calls")
-    return Contexts(frame, row_start[:-1] - controls[frame], push_offset, rows, push)
+    counts = np.zeros(automaton.n_frames, np.int64)
+    counts[: len(residuals.counts)] = (residuals.counts + 7) // 8
+    bits = read.values("context_bits")
+    if bits.dtype != np.uint8:
+        raise read.fail("context_bits", "isn't bytes")
+    bits_start = _implied_starts(read, "context_bits", counts[frame], len(bits))
+    return Contexts(
+        frame, row_offset, push_offset, rows.astype(np.uint32), push,
+        n_rows + 1, context, composed - row_offset[context], bits, bits_start,
+    )  # fmt: skip
 
 
 def _implied_starts(read: _Reader, name: str, counts: I64, total: int) -> I64:

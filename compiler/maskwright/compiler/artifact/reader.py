@@ -22,9 +22,9 @@ def read_pack_tables(pack: VocabularyPack) -> PackTables:
     reads is damaged.
     """
     automaton = _automaton(pack)
-    n_controls = len(automaton.verdict)
-    token = _ids(pack, "residual_token", pack.vocab_size)
-    start = _starts(pack, "residual_count", n_controls, len(token))
+    n_controls, n_frames = len(automaton.verdict), len(automaton.frame_verdicts)
+    residuals = pack.residuals
+    suffix = _ids(pack, "code_suffix", 1 << 32)
     names, entries = pack.json_section("entry_names"), pack.section("entry_controls")
     if (
         not isinstance(names, list)
@@ -36,13 +36,16 @@ def read_pack_tables(pack: VocabularyPack) -> PackTables:
         automaton=automaton,
         rows=_rows(pack),
         control_row=pack.section("control_row").astype(np.uint32),
-        residual_start=start,
-        residual_token=token.astype(np.uint32),
-        residual_suffix=_ids(pack, "residual_suffix", 1 << 32, len(token)).astype(np.uint32),
-        residual_verdict=_ids(pack, "residual_verdict", 256, len(token)).astype(np.uint8),
+        code_start=_starts(pack, "code_count", n_frames, len(suffix)),
+        code_verdict=_ids(pack, "code_verdict", 256, len(suffix)).astype(np.uint8),
+        code_suffix=suffix.astype(np.uint32),
+        residual_start=residuals.start.astype(np.uint32),
+        residual_token=residuals.token.astype(np.uint32),
+        residual_place=residuals.place.astype(np.uint32),
+        hot=_ids(pack, "hot", 2, n_controls).astype(np.uint8),
         entry_names=tuple(names),
         entry_controls=entries.astype(np.uint32),
-        frame_names=_frame_names(pack, len(automaton.frame_verdicts)),
+        frame_names=_frame_names(pack, n_frames),
     )
 
 

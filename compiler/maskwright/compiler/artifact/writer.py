@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.tokens.tables import (
+    COMPOSED,
     NO_BASE,
     UNREACHED,
     AutomatonTables,
@@ -114,8 +115,11 @@ def write_pack(
         ("control_row", narrow(tables.control_row)),
         ("residual_count", narrow(_counts(tables.residual_start))),
         ("residual_token", narrow(tables.residual_token)),
-        ("residual_suffix", narrow(tables.residual_suffix)),
-        ("residual_verdict", narrow(tables.residual_verdict)),
+        ("residual_place", narrow(tables.residual_place)),
+        ("code_count", narrow(_counts(tables.code_start))),
+        ("code_verdict", tables.code_verdict.astype(np.uint8)),
+        ("code_suffix", narrow(tables.code_suffix)),
+        ("hot", tables.hot.astype(np.uint8)),
         ("entry_controls", narrow(tables.entry_controls)),
         ("entry_names", _json_section(list(tables.entry_names))),
         ("frame_names", _json_section([list(pair) for pair in tables.frame_names])),
@@ -166,8 +170,9 @@ def _context_sections(t: ContextTables) -> Iterator[Named]:
     yield "context_frame", narrow(t.context_frame)
     yield (
         "context_rows",
-        narrow(np.where(t.context_rows == UNREACHED, 0, t.context_rows.astype(np.int64) + 2)),
+        narrow(_stored_entries(t.context_rows)),
     )
+    yield "context_bits", t.context_bits.astype(np.uint8)
     yield (
         "context_push",
         narrow(np.where(t.context_push == UNREACHED, 0, t.context_push.astype(np.int64) + 1)),
@@ -189,6 +194,13 @@ def _stored_moves(moves: Array) -> Array:
     if (wide == -1).any():
         raise ValueError("an edge has no move")
     return np.where(wide >= 0, 2 * wide, 2 * (-2 - wide) + 1)
+
+
+def _stored_entries(entries: Array) -> Array:
+    """0: unreached; 2 + may_end: composed; else 2 * (row + 2) + may_end."""
+    wide = entries.astype(np.int64)
+    stored = np.where(wide >> 1 == COMPOSED, 2 + (wide & 1), wide + 4)
+    return np.where(wide == UNREACHED, 0, stored)
 
 
 def _json_section(value: Any) -> Array:

@@ -28,7 +28,7 @@ from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
 from maskwright.compiler.tokens.rows import Row, RowStore
-from maskwright.compiler.tokens.tables import NO_BASE, UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
+from maskwright.compiler.tokens.tables import COMPOSED, NO_BASE, UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
 from maskwright.compiler.tokens.walk import Walked, Walker
 
 T = TypeVar("T")
@@ -145,9 +145,10 @@ class _Rows:
         for c in clock.watch(sorted(where), "rows"):
             verdict, codes = self.a.verdict_of(c), self.residuals.codes[self.a.frame_of(c)]
             end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
+            composed = c < self.a.first_control and not self.prepared.tables.hot[c]
             for q in where[c]:
                 may_end = int(self.contexts[q].vector[end]) if end >= 0 else 0
-                entries[q, c] = 2 * self.source(c).row(q).number + may_end
+                entries[q, c] = 2 * (COMPOSED if composed else self.source(c).row(q).number) + may_end
             if c >= self.a.first_control:
                 del self.sources[c]  # only the pack's controls are bases for later ones
         return entries
@@ -162,27 +163,32 @@ class _Rows:
     def source(self, c: int) -> _Local | _Differing:
         found = self.sources.get(c)
         if found is None:
-            walked = self.walked[c] if c >= self.a.first_control else self.prepared.walked(c)
-            kind = _Differing if isinstance(walked, Beside) else _Local
-            found = self.sources[c] = kind(self, c, walked)  # type: ignore[arg-type]
+            found = self.sources[c] = self.own(c) if c >= self.a.first_control else self.packed(c)
         return found
+
+    def own(self, c: int) -> _Local | _Differing:
+        walked = self.walked[c]
+        if isinstance(walked, Beside):
+            return _Differing(self, c, walked)
+        order = np.argsort(walked.left_token, kind="stable")
+        at = places(self.residuals.codes[self.a.frame_of(c)], walked.left_code[order])
+        return _Local(self, self.root_of(np.sort(walked.local)), walked.left_token[order], at)
+
+    def packed(self, c: int) -> _Local:
+        number = int(self.prepared.tables.control_row[c])
+        return _Local(self, Row(number, number, NO_TOKENS), *self.prepared.residual_tokens(c))
 
 
 class _Local:
     """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
 
-    def __init__(self, rows: _Rows, c: int, walked: Walked) -> None:
-        self.rows = rows
-        by_token = np.argsort(walked.left_token, kind="stable")
-        self.token = walked.left_token[by_token]
-        self.at = places(rows.residuals.codes[rows.a.frame_of(c)], walked.left_code[by_token])
+    def __init__(
+        self, rows: _Rows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]
+    ) -> None:
+        """`token`: residual tokens, ascending; `at`: the place of each one's residual in the frame's vector."""
+        self.rows, self.root, self.token, self.at = rows, root, token, at
         self.known: dict[bytes, Row] = {}
         self.near: list[Row] = []
-        if c >= rows.a.first_control:
-            self.root = rows.root_of(np.sort(walked.local))
-        else:
-            number = int(rows.prepared.tables.control_row[c])
-            self.root = Row(number, number, NO_TOKENS)
 
     def row(self, q: int) -> Row:
         bits = self.rows.contexts[q].vector[self.at]
@@ -193,11 +199,13 @@ class _Local:
         return found
 
     def make(self, more: npt.NDArray[np.int32]) -> Row:
-        if not len(more) and self.root.number >= 0:
-            return self.root
         root = self.root
-        tokens = more if root.root != NO_BASE else np.sort(np.concatenate([root.flipped, more]))
-        made = self.rows.store.add(root.root, tokens, self.near)
+        if root.root == NO_BASE:
+            made = self.rows.store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])), self.near)
+        elif len(more):
+            made = self.rows.store.add(root.root, more, self.near)
+        else:
+            return root
         if len(self.near) < SUGGESTED:
             self.near.append(made)
         return made
@@ -233,6 +241,7 @@ def _context_tables(
 ) -> ContextTables:
     pack = prepared.tables.automaton
     rows, pushes = [np.zeros(0, dtype=np.uint32)], [np.zeros(0, dtype=np.uint32)]
+    bits = [np.zeros(0, dtype=np.uint8)]
     for q, context in enumerate(contexts):
         t, f = (own, context.frame - a.first_frame) if context.frame >= a.first_frame else (pack, context.frame)
         low, high = int(t.frame_controls[f]), int(t.frame_controls[f + 1])
@@ -245,10 +254,13 @@ def _context_tables(
         for s, target in context.pushes.items():
             push[s - low] = target
         pushes.append(push)
+        if context.frame < a.first_frame:
+            bits.append(np.packbits(context.vector[:-2], bitorder="little"))
     return ContextTables(
         context_frame=np.array([c.frame for c in contexts], dtype=np.uint32),
         row_start=starts(map(len, rows[1:])),
         push_start=starts(map(len, pushes[1:])),
         context_rows=np.concatenate(rows),
         context_push=np.concatenate(pushes),
+        context_bits=np.concatenate(bits),
     )

@@ -102,7 +102,7 @@ class _Search:
         found = context.pushes.get(s)
         if found is None:
             sym = self.a.symbol(s)
-            gathered = context.vector[self.residuals.gather[s]]
+            gathered = context.vector[self.residuals.gather_of(s)]
             vector = np.concatenate([gathered, np.array([0, 1], dtype=np.uint8)])
             found = context.pushes[s] = self.context(sym.callee, vector)
             for move in sym.returns:

@@ -1,35 +1,47 @@
 """A pack's tables: every control of the library walked over the whole vocabulary, once.
 
-The library's frames are JSON's own (free strings, numbers, any value, white space, bounded strings), and they're only called
-where JSON goes on. So a residual whose rest isn't the beginning of JSON lexemes is dropped here: after white space
-alone there are 50,000 tokens that go on with a letter.
+The library's frames are JSON's own (free strings, numbers, any value, white space, bounded strings). Rests that can't
+matter where these are called are dropped, and rests that no caller can tell apart are one (`rests.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, step
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.machine import build_machine, flatten
+from maskwright.compiler.tokens.residuals import close_residuals, places
+from maskwright.compiler.tokens.rests import DROPPED, InsideRests, lexical_rests
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
 from maskwright.compiler.tokens.walk import Walked, Walker
 
-_STRING = rb'"(?:[^"\\\x00-\x1f]|\\.)*'
-LEXEMES = re.compile(
-    rb"(?:[\s,:\[\]{}]|" + _STRING + rb'"|-?[0-9][0-9.eE+-]*|true|false|null)*'
-    rb"(?:" + _STRING + rb"\\?|-|t|tr|tru|f|fa|fal|fals|n|nu|nul)?",
-    re.DOTALL,
-)
 NEAR, CLOSE = 4, 4096
 """A control's row is stored as a difference from one of the last few rows that aren't of a very different size."""
 NO_LIMITS = Limits(mask_bytes=1 << 40)
+
+SAMPLES = (
+    b'{"name": "x", "n": [1, -2.5e+3, true, false, null, {"k": "v"}, [], {}]}',
+    b'{"a":[1,{"b":"c"}],"d":{}}',
+    b'[[1, "a"], {"b": 0.25}, true, null, "x"]',
+    b'[0,{"a":1},"b"]',
+    b'"a"',
+    b'a"',
+    b"-10.25E-7",
+    b"12.5e3",
+    b"0.5",
+    b" ",
+    b"true",
+    b"false",
+    b"null",
+)
+"""What decoding mostly passes through: the controls that these texts meet are hot."""
 
 Progress = Callable[[int, int], None]
 
@@ -40,57 +52,90 @@ def build_pack_tables(
     vocab_size: int,
     progress: Progress | None = None,
     *,
-    keep_all: bool = False,
+    inside: frozenset[tuple[int, int]] | None = frozenset(),
 ) -> PackTables:
     """Walks each control of the library. `progress(done, all)` is called now and then.
 
-    `keep_all` keeps every residual: for libraries that are called where something else than JSON goes on.
+    `inside`: (frame, verdict) of the returns that lead into a string; all others lead between JSON lexemes. None keeps
+    every residual, for a library that isn't JSON's.
     """
     automaton = flatten(library)
-    follow = np.ones(256, dtype=np.bool_) if keep_all else _follow()
-    walker = Walker(build_machine(automaton, None, None), tokens, follow)
-    lexical = np.ones(tokens.n_suffixes, dtype=np.bool_) if keep_all else _lexical_suffixes(tokens)
+    walker = Walker(build_machine(automaton, None, None), tokens, np.ones(256, dtype=np.bool_))
+    sift = _Sift(library, tokens, inside)
     store = RowStore(vocab_size, limits=NO_LIMITS)
     control_row, left = [], []
     near: list[Row] = []
     for c in library.own_controls():
         w = walker.walk(c)
-        keep = lexical[w.left_code % tokens.n_suffixes]
-        left.append(Walked(w.local, w.left_token[keep], w.left_code[keep]))
+        left.append(sift.sift(c, w))
         row = store.add(NO_BASE, np.sort(w.local), [r for r in near if abs(len(r.flipped) - len(w.local)) < CLOSE])
         near = [row, *near[: NEAR - 1]]
         control_row.append(row.number)
         if progress and c % 64 == 0:
             progress(c, len(library.edges))
-    code = np.concatenate([np.zeros(0, dtype=np.int64), *(w.left_code for w in left)])
+    walked = dict(enumerate(left))
+    codes = close_residuals(library, walked, walker).codes
+    frame_codes = [codes[f] for f in range(len(library.frames))]
+    place = [places(codes[library.frame_of(c)], w.left_code) for c, w in walked.items()]
     return PackTables(
         automaton=automaton,
         rows=store.tables(),
         control_row=np.array(control_row, dtype=np.uint32),
+        code_start=starts(map(len, frame_codes)),
+        code_verdict=(_joined(frame_codes) // tokens.n_suffixes).astype(np.uint8),
+        code_suffix=(_joined(frame_codes) % tokens.n_suffixes).astype(np.uint32),
         residual_start=starts(len(w.left_token) for w in left),
-        residual_token=np.concatenate([np.zeros(0, np.uint32), *(w.left_token.astype(np.uint32) for w in left)]),
-        residual_suffix=(code % tokens.n_suffixes).astype(np.uint32),
-        residual_verdict=(code // tokens.n_suffixes).astype(np.uint8),
+        residual_token=_joined([w.left_token for w in left]).astype(np.uint32),
+        residual_place=_joined(place).astype(np.uint32),
+        hot=hot_controls(library),
         entry_names=tuple(library.entries),
         entry_controls=np.array(list(library.entries.values()), dtype=np.uint32),
         frame_names=tuple((f.name, f.pointer) for f in library.frames),
     )
 
 
-def _follow() -> npt.NDArray[np.bool_]:
-    """First bytes of JSON lexemes."""
-    out = np.zeros(256, dtype=np.bool_)
-    out[list(b' \t\n\r,:[]{}"-0123456789tfn')] = True
-    return out
+class _Sift:
+    """Drops the residuals that can't matter, and lets one rest stand for all that are the same."""
+
+    def __init__(
+        self, library: ByteAutomaton, tokens: TokenTrie, inside: frozenset[tuple[int, int]] | None
+    ) -> None:
+        self.library, self.n, self.inside = library, tokens.n_suffixes, inside
+        self.lexical = lexical_rests(tokens)
+        self.rests = InsideRests(tokens, self.lexical)
+
+    def sift(self, control: int, w: Walked) -> Walked:
+        if self.inside is None:
+            return _by_token(w.local, w.left_token, w.left_code)
+        verdict, suffix = w.left_code // self.n, w.left_code % self.n
+        rest = self.lexical[suffix]
+        for f, v in self.inside:
+            if f == self.library.frame_of(control):
+                here = verdict == v
+                rest[here] = self.rests.of(suffix[here])
+        keep = rest != DROPPED
+        return _by_token(w.local, w.left_token[keep], verdict[keep] * self.n + rest[keep])
 
 
-def _lexical_suffixes(tokens: TokenTrie) -> npt.NDArray[np.bool_]:
-    follow = _follow()
-    out = np.zeros(tokens.n_suffixes, dtype=np.bool_)
-    starts = tokens.text[np.minimum(tokens.suffix_place, max(0, len(tokens.text) - 1))] if len(tokens.text) else None
-    if starts is None:
-        return out
-    for n in np.flatnonzero(follow[starts]).tolist():
-        out[n] = LEXEMES.fullmatch(tokens.suffix(n)) is not None
-    out[0] = True
+def _by_token(local: npt.NDArray[np.int32], token: npt.NDArray[np.int32], code: npt.NDArray[np.int64]) -> Walked:
+    order = np.argsort(token, kind="stable")
+    return Walked(local, token[order], code[order])
+
+
+def _joined(parts: Sequence[npt.NDArray[np.integer[Any]]]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def hot_controls(library: ByteAutomaton) -> npt.NDArray[np.uint8]:
+    """[controls]: 1 where reading the sample texts from some entry passes through, frames it calls included."""
+    out = np.zeros(library.n_controls, dtype=np.uint8)
+    for entry in library.entries.values():
+        for text in SAMPLES:
+            config: Configuration | None = (entry, ())
+            for byte in text:
+                config = step(library, config, byte) if config else None
+                if config is None:
+                    break
+                out[config[0]] = 1
+        out[entry] = 1
     return out

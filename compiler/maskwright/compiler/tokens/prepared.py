@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.machine import Machine, build_machine, dense_moves
-from maskwright.compiler.tokens.residuals import Residuals, close_residuals
+from maskwright.compiler.tokens.residuals import Residuals, make_gather
 from maskwright.compiler.tokens.tables import NO_BASE, AutomatonTables, PackTables
 from maskwright.compiler.tokens.trie import TokenTrie
-from maskwright.compiler.tokens.walk import Walked, Walker
+from maskwright.compiler.tokens.walk import Walker
 
 Words = npt.NDArray[np.uint32]
 
@@ -46,20 +46,21 @@ class PreparedVocabulary:
         """The pack's machine with an artifact's on top."""
         return build_machine(own, self.tables.automaton, self.base_moves)
 
-    def walked(self, control: int) -> Walked:
-        """A pack control's residuals (its local mask is `row(control_row)`)."""
-        t = self.tables
-        part = slice(int(t.residual_start[control]), int(t.residual_start[control + 1]))
-        code = t.residual_verdict[part].astype(np.int64) * self.tokens.n_suffixes + t.residual_suffix[part]
-        return Walked(np.zeros(0, dtype=np.int32), t.residual_token[part].astype(np.int32), code)
-
     @cached_property
     def residuals(self) -> Residuals:
-        """R and the gathers of the pack's frames, closed in themselves."""
-        machine = build_machine(self.tables.automaton, None, None)
-        walker = Walker(machine, self.tokens, np.ones(256, dtype=np.bool_))
-        walked = {c: self.walked(c) for c in self.library.own_controls()}
-        return close_residuals(self.library, walked, walker)
+        """R of the pack's frames; the gathers of its symbols are made on demand."""
+        t, n = self.tables, self.tokens.n_suffixes
+        code = t.code_verdict.astype(np.int64) * n + t.code_suffix
+        bounds = t.code_start.tolist()
+        codes = {f: code[i:j] for f, (i, j) in enumerate(zip(bounds, bounds[1:], strict=False))}
+        walker = Walker(build_machine(t.automaton, None, None), self.tokens, np.ones(256, dtype=np.bool_))
+        return Residuals(codes, make=lambda s: make_gather(self.library, s, codes, walker))
+
+    def residual_tokens(self, control: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """A pack control's residual tokens, ascending, and the place of each one's residual in its frame's vector."""
+        t = self.tables
+        part = slice(int(t.residual_start[control]), int(t.residual_start[control + 1]))
+        return t.residual_token[part].astype(np.int32), t.residual_place[part].astype(np.int32)
 
     def row(self, number: int) -> Words:
         """A pack row, dense."""

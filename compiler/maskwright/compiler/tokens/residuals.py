@@ -12,7 +12,7 @@ itself and computed once per vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,10 +29,29 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Residuals:
-    """By frame its sorted codes; by symbol the gather from its caller's vector (extended by [false, true])."""
+    """`codes[f]`: the frame's residuals, sorted. `gather_of(s)`: where each entry of the callee's vector stands in the
+    caller's, which is extended by [false, true].
+
+    The gathers of a pack's many symbols are made when they're first asked for.
+    """
 
     codes: dict[int, I64] = field(default_factory=dict)
     gather: dict[int, I32] = field(default_factory=dict)
+    make: Callable[[int], I32] | None = None
+
+    def gather_of(self, symbol: int) -> I32:
+        found = self.gather.get(symbol)
+        if found is None:
+            assert self.make is not None, f"symbol {symbol} has no gather"
+            found = self.gather[symbol] = self.make(symbol)
+        return found
+
+
+def make_gather(a: ByteAutomaton, symbol: int, codes: dict[int, I64], walker: Walker) -> I32:
+    """One symbol's gather where R is known."""
+    sym = a.symbol(symbol)
+    returns = np.array([-1 if m is None else m.target for m in sym.returns], dtype=np.int32)
+    return places(codes[sym.caller], walker.worth(returns, codes[sym.callee]))
 
 
 def close_residuals(
@@ -84,7 +103,7 @@ class _Closure:
             self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
 
     def finish(self) -> Residuals:
-        a, out = self.a, Residuals(dict(self.base.codes), dict(self.base.gather))
+        a, out = self.a, Residuals(dict(self.base.codes), make=self.base.gather_of)
         out.codes.update(self.found)
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)

@@ -13,7 +13,10 @@ A *context* is a frame together with what its stack says about masks: (frame, st
     pop                          ->  the context saved in the stack entry
     mask of control c in q       ->  context_rows[row_start[q] + c - frame_controls[frame]]
 
-A row entry is 2 * row + may_end, or UNREACHED for a control that q's frame can't be in. Context 0 is the start's.
+A row entry is 2 * row + may_end, or UNREACHED for a control that q's frame can't be in. Context 0 is the start's. Row
+COMPOSED isn't stored: it's the pack's row of that control with the bits of those residual tokens whose residual the
+context accepts, and the worker makes it on first use. The compiler stores the rows of the pack's controls that
+decoding meets often, and leaves the others (inside long white space, counted strings, escapes) to be composed.
 A mask row is a base row (the pack's, an earlier own one, or row NO_BASE: all zero) with 32-bit words xor-ed. Bit t % 32 of
 word t // 32 is token t. Rows hold text tokens only: stop tokens are the worker's, by may_end.
 """
@@ -29,6 +32,7 @@ import numpy.typing as npt
 NONE = -1
 UNREACHED = 0xFFFFFFFF
 NO_BASE = 0xFFFFFFFF
+COMPOSED = 0x7FFFFFFE
 
 U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
@@ -75,6 +79,7 @@ class ContextTables:
     push_start: U32  # [q + 1] into context_push; entry count is the frame's number of symbols
     context_rows: U32  # 2 * global row + may_end, or UNREACHED
     context_push: U32  # context, or UNREACHED for a symbol never pushed in q
+    context_bits: U8  # for each context of a pack's frame which of the frame's residuals it accepts, packed, bit i of byte i // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +97,22 @@ class TokenTables:
 class PackTables:
     """A vocabulary pack's tables: frames without a start, and each control's walk over the vocabulary.
 
-    Residuals of control c: `residual_*[residual_start[c] : residual_start[c + 1]]`, a token that leaves c's frame with
-    a verdict before `suffix` (an id of the suffix table) is consumed.
+    A frame's residuals are `code_*[code_start[f] : code_start[f + 1]]`, ascending by (verdict, suffix): all that a stack can
+    say about masks in the frame is which of them it accepts. Those of control c, `residual_*[residual_start[c] :
+    residual_start[c + 1]]`, are tokens, ascending, that leave c's frame; `residual_place` is the place among the
+    frame's residuals. `hot` marks the controls whose rows artifacts store.
     """
 
     automaton: AutomatonTables
     rows: RowTables
     control_row: U32  # [n] each control's local mask
+    code_start: U32  # [f + 1]
+    code_verdict: U8
+    code_suffix: U32  # numbers of the suffix table; 0 asks whether the text may end
     residual_start: U32  # [n + 1]
     residual_token: U32
-    residual_suffix: U32
-    residual_verdict: U8
+    residual_place: U32
+    hot: U8  # [n]
     entry_names: tuple[str, ...]
     entry_controls: U32
     frame_names: tuple[tuple[str, str], ...]
