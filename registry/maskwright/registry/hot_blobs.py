@@ -1,7 +1,7 @@
 """Blobs fetched lately, in memory: verified when they were read, so they can be sent as they are.
 
-Blobs are immutable and named by digest, so nothing here can go stale; `forget` is for blobs that may no longer
-be served. Least recently used ones go when the sizes add up to more than `max_bytes`.
+Blobs are immutable and named by digest, so nothing here can go stale; `forget` is for blobs that may no
+longer be served. Least recently used ones go when the sizes add up to more than `max_bytes`.
 """
 
 from __future__ import annotations

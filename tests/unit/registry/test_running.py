@@ -158,7 +158,7 @@ def test_every_reason_has_a_code() -> None:
         (BlobNotFound("k"), "UNKNOWN_BLOB"),
         (CorruptBlob("k", "a", "b"), "CORRUPT_BLOB"),
         (StoreUnavailable("k", "full"), "STORE_UNAVAILABLE"),
-        (RegistryError(Reason.DRAINING, "m"), "DRAINING"),
+        (RegistryError(Reason.QUEUE_FULL, "m"), "QUEUE_FULL"),
     ],
 )
 def test_store_errors_have_reasons(error: Exception, reason: str) -> None:

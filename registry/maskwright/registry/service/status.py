@@ -52,7 +52,6 @@ CODES = {
     Reason.TOKENIZER_TOO_LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.CORRUPT_BLOB: grpc.StatusCode.DATA_LOSS,
     Reason.STORE_UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
-    Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 _log = logging.getLogger(__name__)
