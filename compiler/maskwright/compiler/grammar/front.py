@@ -54,8 +54,8 @@ def build_automaton(tables: Tables, options: GrammarOptions, limits: Limits, dea
     while True:
         machine, controls = builder.build()
         found = cut_dead(machine, limits, deadline)
-        if found.automaton is not None:
+        more = {c for n, low, high in found.shadowed if isinstance(c := controls[n], Lexing) and builder.follows(c, low, high)}
+        if not more:
             return found.automaton
-        more = {c for n in found.shadowed if isinstance(c := controls[n], Lexing)}
         assert not more <= builder.explicit
         builder.explicit |= more

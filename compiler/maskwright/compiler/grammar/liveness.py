@@ -8,14 +8,14 @@ A control is copied for each set of verdicts that its context can use, cut down 
 that's reached in the result can be completed. All controls are of one frame: what is pushed is always taken off by the same frame.
 
 A lazy control (its verdict is taken before the byte after it) must not lose an edge: the byte would be read again after the verdict,
-while lark would take it into the lexeme. Such controls are reported, so that they're built in explicit form.
+while lark would take it into the lexeme. Such edges are reported, so that their controls can be built in explicit form.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from dataclasses import dataclass
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
@@ -29,10 +29,10 @@ Path = tuple[Stack, int]
 
 @dataclass(slots=True)
 class Liveness:
-    """`automaton`, or the lazy controls that would lose an edge."""
+    """`shadowed`: (lazy control, low, high) of edges that were lost beside a live verdict."""
 
-    automaton: ByteAutomaton | None = None
-    shadowed: set[int] = field(default_factory=set)
+    automaton: ByteAutomaton
+    shadowed: list[tuple[int, int, int]]
 
 
 def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = None) -> Liveness:
@@ -41,7 +41,11 @@ def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = 
 
 
 class _Reach:
-    """The fixpoint. Nodes are controls 0..n-1 and, from n on, (symbol, verdict) pairs."""
+    """The fixpoint, propagating differences.
+
+    Nodes: controls 0..n-1; a node per (symbol, verdict) return; a node per call (symbol, node called), whose value is the union of the
+    symbol's returns over the verdicts in the called node's value.
+    """
 
     def __init__(self, m: Machine) -> None:
         self.m = m
@@ -49,46 +53,61 @@ class _Reach:
         self.pairs = [(s, v) for s, row in m.returns.items() for v in row]
         self.place = {pair: self.n + i for i, pair in enumerate(self.pairs)}
         self.keys: dict[int, Bits] = {s: sum(1 << v for v in row) for s, row in m.returns.items()}
-        self.value: list[Bits] = [0] * (self.n + len(self.pairs))
+        size = self.n + len(self.pairs)
+        self.value: list[Bits] = [0] * size
+        self.delta: list[Bits] = [0] * size
+        self.into: list[list[int]] = [[] for _ in range(size)]
+        """Nodes that take over a node's value as it is."""
+        self.callers: list[list[tuple[int, int]]] = [[] for _ in range(size)]
+        """(symbol, call node) of the calls whose called node this is."""
+        self.calls: dict[tuple[int, int], int] = {}
+        self.work: deque[int] = deque()
 
     def run(self) -> list[Bits]:
-        paths = [list(dict.fromkeys((t.pushes, t.target) for t in edges)) for edges in self.m.edges]
-        paths += [[self.m.returns[s][v]] for s, v in self.pairs]
-        waiting: dict[int, set[int]] = defaultdict(set)
-        on_symbol: dict[int, set[int]] = defaultdict(set)
-        for node, found in enumerate(paths):
-            for pushes, target in found:
-                waiting[target].add(node)
-                for s in pushes:
-                    on_symbol[s].add(node)
-        work = list(range(len(paths)))
-        queued = bytearray(b"\x01") * len(paths)
-        while work:
-            node = work.pop()
-            queued[node] = 0
-            bits = self.value[node]
-            if node < self.n and (v := self.m.verdict[node]) >= 0:
-                bits |= 1 << v
-            for path in paths[node]:
-                bits |= self.through(path)
-            if bits != self.value[node]:
-                self.value[node] = bits
-                dependents = waiting[node] if node < self.n else on_symbol[self.pairs[node - self.n][0]]
-                for d in dependents:
-                    if not queued[d]:
-                        queued[d] = 1
-                        work.append(d)
+        m = self.m
+        for c, edges in enumerate(m.edges):
+            for path in dict.fromkeys((t.pushes, t.target) for t in edges):
+                self.into[self.node(path)].append(c)
+        for s, v in self.pairs:
+            self.into[self.node(m.returns[s][v])].append(self.place[s, v])
+        for c, v in enumerate(m.verdict):
+            if v >= 0:
+                self.add(c, 1 << v)
+        while self.work:
+            self.spread(self.work.popleft())
         return self.value
 
-    def through(self, path: Path) -> Bits:
-        pushes, target = path
-        bits = self.value[target]
+    def node(self, path: Path) -> int:
+        pushes, node = path
         for s in reversed(pushes):
-            bits &= self.keys.get(s, 0)
-            above, bits = bits, 0
-            for v in ones(above):
-                bits |= self.value[self.place[s, v]]
-        return bits
+            found = self.calls.get((s, node))
+            if found is None:
+                found = self.calls[s, node] = len(self.value)
+                for table in (self.value, self.delta):
+                    table.append(0)
+                self.into.append([])
+                self.callers.append([])
+                self.callers[node].append((s, found))
+            node = found
+        return node
+
+    def add(self, node: int, bits: Bits) -> None:
+        new = bits & ~self.value[node]
+        if new:
+            if not self.delta[node]:
+                self.work.append(node)
+            self.delta[node] |= new
+
+    def spread(self, node: int) -> None:
+        new, self.delta[node] = self.delta[node], 0
+        self.value[node] |= new
+        for n in self.into[node]:
+            self.add(n, new)
+        for s, call in self.callers[node]:
+            for v in ones(new & self.keys.get(s, 0)):
+                r = self.place[s, v]
+                self.into[r].append(call)
+                self.add(call, self.value[r])
 
 
 def ones(bits: Bits) -> list[int]:
@@ -118,7 +137,7 @@ class _Cut:
         self.symbol_order: list[tuple[int, Bits]] = []
         self.edges: list[tuple[Edge, ...]] = []
         self.verdict: list[int] = []
-        self.shadowed: set[int] = set()
+        self.shadowed: set[tuple[int, int, int]] = set()
 
     def run(self) -> Liveness:
         m = self.m
@@ -134,7 +153,7 @@ class _Cut:
                 done += 1
             else:
                 returns.append(self.returns(*self.symbol_order[len(returns)]))
-        return Liveness(None, self.shadowed) if self.shadowed else Liveness(self.write(returns))
+        return Liveness(self.write(returns), sorted(self.shadowed))
 
     def usable(self, s: int, use: Bits) -> Bits:
         found = self.usable_memo.get((s, use))
@@ -191,7 +210,7 @@ class _Cut:
             if move is not None:
                 edges.append(Edge(t.low, t.high, move))
             elif live and self.m.lazy[c]:
-                self.shadowed.add(c)
+                self.shadowed.add((c, t.low, t.high))
         self.edges.append(tuple(edges))
         self.verdict.append(verdict if live else -1)
 

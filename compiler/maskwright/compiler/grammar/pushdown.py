@@ -296,6 +296,13 @@ class PushdownBuilder:
         out = self.act((control.top,), hit.terminal, hit.rest)
         return out if isinstance(out, Pop) else None
 
+    def follows(self, control: Lexing, low: int, high: int) -> bool:
+        """Whether one of these bytes may come right after the control's fallback, as far as LR states alone tell."""
+        hit = control.scan.fallback
+        assert hit is not None
+        rests = (hit.rest.then(byte) for byte in range(low, high + 1))
+        return any(self.class_of(control.top, hit.terminal, rest) is not None for rest in rests)
+
     def decide(self, control: Lexing) -> tuple[list[tuple[int, int, Outcome]], Outcome, bool]:
         """Its bytes' outcomes, its verdict, and whether the verdict is lazy."""
         stack = (control.top,)
