@@ -1,8 +1,8 @@
 """Strings by their number of characters, without a state per character of a large bound.
 
-Counts are digits on the stack. A *chunk* reads exactly 256 (or 65,536) characters and returns `FULL` at once,
-or ends with the string's quote and returns `CLOSED`; what is left below 256 is read by `AtMostFrame`. So a
-bound n costs about n/65,536 + 256 states of its own at worst, and the chunks are the library's. Characters of
+Counts are digits on the stack. A *chunk* reads exactly 64 (or 4,096) characters and returns `FULL` at once,
+or ends with the string's quote and returns `CLOSED`; what is left below 64 is read by `AtMostFrame`. So a
+bound n costs about n/4,096 + 128 states of its own at worst, and the chunks are the library's. Characters of
 several bytes are called (`char`), so a count costs one state.
 """
 
@@ -21,7 +21,7 @@ from maskwright.compiler.schema.tables import Table
 
 PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
 """Characters that stand for themselves in one byte."""
-CHUNK = 256
+CHUNK = 64
 BIG = CHUNK * CHUNK
 FULL, CLOSED = "full", "closed"
 

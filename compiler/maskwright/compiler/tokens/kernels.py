@@ -23,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 FALSE = -1
 TRUE = -2
+OPEN_REST, DEAD_REST = -1, -2
+"""What `count_characters` says of a rest that doesn't close the string, and of one that can't go on in a string."""
 
 
 @njit(cache=True)
@@ -189,6 +191,34 @@ def run_suffixes(
                     value = FALSE
                     break
         out[i] = value
+
+
+@njit(cache=True)
+def count_characters(
+    moves: Array, quote: int, text: Array, place: Array, end: Array, suffix_of: Array, lexical: Array
+) -> tuple[Array, Array]:
+    """For each suffix, read inside a JSON string: how many characters it needs before it ends or closes the string, and
+    the rest behind the quote (0: nothing), -1 when it doesn't close, -2 when it can't be read or its rest isn't lexical.
+
+    `moves` [states, 256] is the automaton of a string's inside; state 0 is the one between characters.
+    """
+    characters = np.zeros(len(place), np.int64)
+    rest = np.full(len(place), -1, np.int64)
+    for n in range(len(place)):
+        state = 0
+        for at in range(place[n], end[n]):
+            if state == 0 and text[at] == quote:
+                rest[n] = 0 if at + 1 == end[n] else lexical[suffix_of[at + 1]]
+                if rest[n] < 0:
+                    rest[n] = -2
+                break
+            if state == 0:
+                characters[n] += 1
+            state = moves[state, text[at]]
+            if state < 0:
+                rest[n] = -2
+                break
+    return characters, rest
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, step
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.machine import build_machine, flatten
 from maskwright.compiler.tokens.residuals import close_residuals, places
-from maskwright.compiler.tokens.rests import DROPPED, InsideRests, lexical_rests
+from maskwright.compiler.tokens.rests import DROPPED, inside_rests, lexical_rests
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
@@ -102,7 +102,7 @@ class _Sift:
     ) -> None:
         self.library, self.n, self.inside = library, tokens.n_suffixes, inside
         self.lexical = lexical_rests(tokens)
-        self.rests = InsideRests(tokens, self.lexical)
+        self.inside_rests = inside_rests(tokens, self.lexical)
 
     def sift(self, control: int, w: Walked) -> Walked:
         if self.inside is None:
@@ -112,7 +112,7 @@ class _Sift:
         for f, v in self.inside:
             if f == self.library.frame_of(control):
                 here = verdict == v
-                rest[here] = self.rests.of(suffix[here])
+                rest[here] = self.inside_rests[suffix[here]]
         keep = rest != DROPPED
         return _by_token(w.local, w.left_token[keep], verdict[keep] * self.n + rest[keep])
 

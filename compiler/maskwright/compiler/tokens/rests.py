@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.schema.strings import QUOTE, free_body
+from maskwright.compiler.tokens import kernels
 from maskwright.compiler.tokens.trie import TokenTrie
 
 DROPPED = -1
@@ -47,37 +48,16 @@ def lexical_rests(tokens: TokenTrie) -> I64:
     return out
 
 
-class InsideRests:
-    """Rests after a return inside a string, each mapped to the one that stands for it; computed as they're met."""
-
-    def __init__(self, tokens: TokenTrie, lexical: I64) -> None:
-        self.tokens, self.lexical = tokens, lexical
-        self.body = free_body(False)
-        self.known: dict[int, int] = {}
-        self.standing: dict[tuple[int, int], int] = {}
-
-    def of(self, suffixes: I64) -> I64:
-        return np.array([self.one(n) for n in suffixes.tolist()], dtype=np.int64)
-
-    def one(self, suffix: int) -> int:
-        found = self.known.get(suffix)
-        if found is None:
-            kind = self.kind(suffix)
-            found = self.known[suffix] = DROPPED if kind is None else self.standing.setdefault(kind, suffix)
-        return found
-
-    def kind(self, suffix: int) -> tuple[int, int] | None:
-        """(characters it needs, -1) without a closing quote, (characters, lexical rest) with one."""
-        state = characters = 0
-        place = int(self.tokens.suffix_place[suffix])
-        for k, byte in enumerate(self.tokens.suffix(suffix)):
-            if state == 0 and byte == QUOTE:
-                after = place + k + 1
-                closed = after == int(self.tokens.suffix_end[suffix])
-                rest = 0 if closed else int(self.lexical[self.tokens.suffix_of[after]])
-                return None if rest == DROPPED else (characters, rest)
-            characters += state == 0
-            state = self.body.step(state, byte)
-            if state < 0:
-                return None
-        return characters, -1
+def inside_rests(tokens: TokenTrie, lexical: I64) -> I64:
+    """[suffixes]: the rest that stands for each one after a return inside a string, DROPPED where it can't matter."""
+    body = free_body(False)
+    moves = np.full((body.n_states, 256), -1, dtype=np.int32)
+    for state, transitions in enumerate(body.transitions):
+        for low, high, target in transitions:
+            moves[state, low : high + 1] = target
+    characters, rest = kernels.count_characters(
+        moves, QUOTE, tokens.text, tokens.suffix_place, tokens.suffix_end, tokens.suffix_of, lexical
+    )
+    key = rest * (tokens.longest + 2) + characters
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return np.where(rest == kernels.DEAD_REST, DROPPED, first[inverse]).astype(np.int64)
