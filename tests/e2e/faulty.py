@@ -3,6 +3,7 @@
 hang            never ends                       crash     the process ends
 memory          asks for too much                refuse N  N diagnostics
 overrun         ran out of time inside           slow S    S seconds, then an artifact
+newpack         an artifact for a pack that the registry doesn't have yet
 anything else   an artifact at once
 """
 
@@ -33,6 +34,9 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
         return Overrun([_diagnostic(0)])
     elif command == "refuse":
         return Refused([_diagnostic(n) for n in range(int(argument or 1))])
+    elif command == "newpack":
+        pack = PACK + b"of a later compiler"
+        return Compiled(artifact_of(job), {}, hashlib.sha256(pack).hexdigest(), pack)
     elif command == "slow":
         time.sleep(float(argument))
     return Compiled(artifact_of(job), {"states": len(job.source)}, job.known_pack, None)

@@ -188,6 +188,16 @@ def test_full_queue_refuses_with_a_delay(config: ServerConfig, connect: Connect)
         assert caught.value.retry_after == 1.0
 
 
+def test_artifact_brings_the_pack_that_it_needs(
+    client: RegistryClient, tokenizer: RegisteredTokenizer
+) -> None:
+    """A later compiler builds another pack for a vocabulary that was registered before."""
+    compiled = client.compile("newpack", tokenizer.fingerprint, kind="regex")
+    assert compiled.pack != tokenizer.pack
+    assert client.fetch(compiled.pack, "pack").endswith(b"of a later compiler")
+    assert client.compile("x", tokenizer.fingerprint, kind="regex").pack == tokenizer.pack
+
+
 def test_validate_only_keeps_nothing(
     config: ServerConfig, client: RegistryClient, tokenizer: RegisteredTokenizer, compilations: Count
 ) -> None:

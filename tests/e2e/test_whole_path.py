@@ -74,3 +74,18 @@ def test_worker_needs_the_base_dependencies_alone() -> None:
         "maskwright.workers.client.RegistryClient('127.0.0.1:1').close()\n"
     )
     assert subprocess.run([sys.executable, "-c", block], capture_output=True).returncode == 0
+
+
+def test_commands_say_which_extra_they_need(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text("{}")
+    block = (
+        "import sys\n"
+        "for name in ('numba', 'lark', 'tokenizers', 'sqlite_utils', 'grpc_health'):\n"
+        "    sys.modules[name] = None\n"
+        "from maskwright.registry.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    compile_ = ["compile", str(tmp_path / "s.json"), "--tokenizer", str(TOKENIZER), "-o", str(tmp_path / "o")]
+    for arguments, extra in ((compile_, "compiler"), (["serve", "--data", str(tmp_path)], "server")):
+        done = subprocess.run([sys.executable, "-c", block, *arguments], capture_output=True, text=True)
+        assert (done.returncode, f"maskwright[{extra}]" in done.stderr) == (2, True), done.stderr

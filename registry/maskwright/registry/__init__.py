@@ -9,3 +9,5 @@ Layers, each knowing only those below it:
     content, index   content-addressed blobs and checksummed records; SQLite as a cache of them
     store            bytes under keys: a local folder
 """
+
+DEFAULT_ADDRESS = "127.0.0.1:7411"

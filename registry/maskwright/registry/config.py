@@ -9,9 +9,9 @@ from pathlib import Path
 
 from maskwright.compiler.options import Limits
 
+from . import DEFAULT_ADDRESS
 from .compiling.children import PoolLimits
 
-DEFAULT_ADDRESS = "127.0.0.1:7411"
 DEFAULT_PROFILES: Mapping[str, Limits] = {
     "default": Limits(),
     "small": Limits(states=5_000, frames=500, stack_classes=2_000, mask_bytes=64 << 20, compile_seconds=10.0),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from . import check, compile, inspect, sample, serve
-from .terminal import Failure, Terminal
+from .terminal import EXIT_USAGE, Failure, Terminal
 
 COMMANDS = (compile, inspect, check, sample, serve)
 
@@ -28,6 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Failure as failure:
         terminal.fail(failure)
         return failure.exit_code
+    except ModuleNotFoundError as error:
+        # The base install is the worker's: it has this command, and not all that some of it needs.
+        message = f"{error.name} isn't installed: pip install 'maskwright[{options.extra}]'"
+        terminal.fail(Failure(EXIT_USAGE, message))
+        return EXIT_USAGE
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -49,5 +54,5 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
         command.add_argument("--json", action="store_true", help="machine-readable output")
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, extra=module.EXTRA)
     return parser

@@ -12,6 +12,7 @@ from .files import file_failures, read_artifact
 from .terminal import EXIT_OK, EXIT_REFUSED, Terminal, render_byte_set, render_bytes
 
 NAME = "check"
+EXTRA = "compiler"
 HELP = "check a text against an artifact"
 SHOWN_BEFORE = 40
 

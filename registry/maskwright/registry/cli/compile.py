@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.diagnostics import CompileError
 from maskwright.compiler.options import CompileOptions, Limits
-from maskwright.compiler.vocabulary import Vocabulary
 
 from .files import KINDS, file_failures, kind_of, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
-    from maskwright.compiler import Compiler, CompileResult
+    from maskwright.compiler import Compiler, CompileResult, Vocabulary
 
 NAME = "compile"
+EXTRA = "compiler"
 HELP = "compile a schema, pattern or grammar for a tokenizer"
 
 

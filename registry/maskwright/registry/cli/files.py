@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maskwright.compiler.diagnostics import CompileError
-from maskwright.compiler.vocabulary import Vocabulary
 from maskwright.workers import Artifact, ArtifactError, VocabularyPack
 from maskwright.workers.container import read_container
 
 from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
+
+if TYPE_CHECKING:
+    from maskwright.compiler import Vocabulary
 
 KINDS = ("json_schema", "regex", "lark")
 SUFFIXES = {".json": "json_schema", ".regex": "regex", ".re": "regex", ".lark": "lark"}
@@ -38,6 +41,8 @@ def kind_of(path: str, kind: str | None) -> str:
 
 
 def read_vocabulary(path: str, terminal: Terminal) -> Vocabulary:
+    from maskwright.compiler import Vocabulary
+
     with file_failures(path), terminal.working(f"reading {path}"):
         try:
             return Vocabulary.from_file(path)

@@ -14,6 +14,7 @@ from .files import file_failures
 from .terminal import EXIT_FILE, EXIT_OK, Failure, Terminal
 
 NAME = "inspect"
+EXTRA = "compiler"
 HELP = "show what an artifact or vocabulary pack holds"
 
 

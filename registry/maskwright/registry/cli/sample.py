@@ -9,6 +9,7 @@ from .files import read_artifact
 from .terminal import EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
 
 NAME = "sample"
+EXTRA = "compiler"
 HELP = "draw texts from random logits under the mask"
 
 

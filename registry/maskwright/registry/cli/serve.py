@@ -7,11 +7,16 @@ import asyncio
 import dataclasses
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..config import DEFAULT_ADDRESS, ServerConfig
+from .. import DEFAULT_ADDRESS
 from .terminal import EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
+if TYPE_CHECKING:
+    from ..config import ServerConfig
+
 NAME = "serve"
+EXTRA = "server"
 HELP = "serve the compiler and registry over gRPC, until SIGTERM"
 
 
@@ -39,6 +44,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _config(options: argparse.Namespace) -> ServerConfig:
+    from ..config import ServerConfig
+
     try:
         config = ServerConfig(address=options.listen, data=options.data, drain_seconds=options.drain_seconds)
         if options.compilers is not None:
