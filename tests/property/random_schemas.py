@@ -1,16 +1,17 @@
 """Random small schemas and instances, for comparing with another validator.
 
-Names, strings and numbers come from small pools, so that keywords meet. `texts` writes an instance in every
-key order: the canonical order is one of them.
+Names, strings and numbers come from small pools, so that keywords meet. The canonical key
+order of an instance isn't known here: `accepts_in_some_order` tries them all.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from collections.abc import Iterator
 from typing import Any
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, initial, may_end, step
 
 NAMES = ["a", "b", "ab", "é"]
 STRINGS = ["", "a", "b", "ab", "ba", "aab", "é\n", '"']
@@ -175,19 +176,49 @@ class SchemaMaker:
         return {n: self.value(depth - 1) for n in rng.sample([*NAMES, "c"], rng.choice([0, 1, 1, 2, 2, 3]))}
 
 
-def orders(value: Any) -> Iterator[Any]:
-    """The value with its keys in every order."""
-    if isinstance(value, dict):
-        for keys in itertools.permutations(value):
-            for members in itertools.product(*(list(orders(value[k])) for k in keys)):
-                yield dict(zip(keys, members, strict=True))
-    elif isinstance(value, list):
-        for items in itertools.product(*(list(orders(v)) for v in value)):
-            yield list(items)
-    else:
-        yield value
+def accepts_in_some_order(automaton: ByteAutomaton, value: Any, comma: str = ", ", colon: str = ": ") -> bool:
+    """Whether the value is accepted with its keys in some order. Depth-first over keys, cut where no text
+    goes on."""
 
+    def read(config: Configuration, text: str) -> Configuration | None:
+        for byte in text.encode():
+            after = step(automaton, config, byte)
+            if after is None:
+                return None
+            config = after
+        return config
 
-def texts(value: Any, limit: int = 300, **layout: Any) -> list[str]:
-    """Its texts in every key order, at most `limit`."""
-    return [json.dumps(v, ensure_ascii=False, **layout) for v in itertools.islice(orders(value), limit)]
+    def members(config: Configuration, left: dict[str, Any], before: str) -> Iterator[Configuration]:
+        if not left:
+            end = read(config, "}")
+            if end is not None:
+                yield end
+        for key in left:
+            inside = read(config, f"{before}{json.dumps(key, ensure_ascii=False)}{colon}")
+            if inside is not None:
+                rest = {k: v for k, v in left.items() if k != key}
+                for after in walk(inside, left[key]):
+                    yield from members(after, rest, comma)
+
+    def items(config: Configuration, left: list[Any], before: str) -> Iterator[Configuration]:
+        if not left:
+            end = read(config, "]")
+            if end is not None:
+                yield end
+            return
+        inside = read(config, before)
+        if inside is not None:
+            for after in walk(inside, left[0]):
+                yield from items(after, left[1:], comma)
+
+    def walk(config: Configuration, value: Any) -> Iterator[Configuration]:
+        if isinstance(value, dict | list):
+            inside = read(config, "{" if isinstance(value, dict) else "[")
+            if inside is not None:
+                yield from members(inside, value, "") if isinstance(value, dict) else items(inside, value, "")
+            return
+        end = read(config, json.dumps(value, ensure_ascii=False))
+        if end is not None:
+            yield end
+
+    return any(may_end(automaton, end) for end in walk(initial(automaton), value))

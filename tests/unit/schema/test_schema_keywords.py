@@ -287,7 +287,7 @@ CASES: list[tuple[str, Any, list[str], list[str]]] = [
     (
         "draft7-dependencies",
         {"$schema": D7, "dependencies": {"a": ["b"], "c": {"required": ["d"]}}, "type": "object"},
-        ['{"a":1,"b":1}', '{"c":1,"d":1}', "{}"],
+        ['{"b":1,"a":1}', '{"c":1,"d":1}', "{}"],
         ['{"a":1}', '{"c":1}'],
     ),
     ("draft6-if-unknown", {"$schema": D6, "if": True, "then": False}, ["1"], []),

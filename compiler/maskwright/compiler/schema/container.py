@@ -6,17 +6,20 @@ others. States are tuples that begin with a name; `Gap` and `Literal` states com
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, constant
-from maskwright.compiler.schema.goals import Formulas, Plan
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, constant
+from maskwright.compiler.schema.goals import Formulas, Goal, Plan
 from maskwright.compiler.schema.layout import Gap, Literal, Nest, literal
 
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
 
+MAX_WATCHED = 4
+"""Outcomes are compared for so many watched formulas at most: there are two to that power."""
 COMMA, COLON = 0x2C, 0x3A
 Mapped = tuple[bool | int, ...]
 """For each watched formula its value, or where it's in the called frame's verdict (~i: negated)."""
@@ -108,13 +111,34 @@ class ContainerFrame:
     def value_calls(self, plan: Plan, position: int, formulas: Formulas) -> Iterator[Call]:
         """Calls of the value's frames, by type; `position` and `formulas` are those after it, up to the
         value's outcome."""
-        for frame, mapped in self.values.calls(plan.goal, self.nest.deeper(self.indent is not None)):
+        nest = self.nest.deeper(self.indent is not None)
+        only = self._only_outcome(plan, position, formulas)
+        if only is not None:
+            for frame, _ in self.values.calls(Goal(plan.goal.must, (), plan.goal.schemas), nest):
+                yield Call(frame, ("to", only))
+            return
+        for frame, mapped in self.values.calls(plan.goal, nest):
             if all(isinstance(m, bool) for m in mapped):
                 after = self._after_value(plan, position, formulas, mapped, ())
                 if after is not None:
                     yield Call(frame, ("to", after))
             else:
                 yield Call(frame, ("value", plan, position, formulas, mapped))
+
+    def _only_outcome(self, plan: Plan, position: int, formulas: Formulas) -> Hashable | None:
+        """The state after the value when every verdict that `must` allows leads to one; then none need be
+        watched."""
+        must, watched = plan.goal.must, plan.goal.watched
+        if len(watched) > MAX_WATCHED:
+            return None
+        found: set[Hashable] = set()
+        for held in itertools.product((False, True), repeat=len(watched)):
+            known = {w: constant(h) for w, h in zip(watched, held, strict=True) if w.kind is Kind.ATOM}
+            if self.space.assign(must, known) is not FALSE:
+                found.add(self._after_value(plan, position, formulas, held, ()))
+                if None in found or len(found) > 1:
+                    return None
+        return next(iter(found), None)
 
     def value_resume(self, continuation: Any, verdict: Any) -> Hashable | None:
         if continuation[0] == "to":

@@ -82,14 +82,14 @@ def _labels(letter: str, first: int, other: int, count: int) -> str:
 
 
 _LETTER = "[0-9A-Za-z]"
-_HOSTNAME = f"(?:{_labels(_LETTER, 62, 30, 6)})"
+_HOSTNAME = f"(?:{_labels(_LETTER, 63, 30, 6)})"
 _HOSTNAME_NARROWER = (
     "labels after the first longer than 30 characters, more than 7 labels,"
     " labels with hyphens in places 3 and 4"
 )
 # Letters that IDNA 2008 takes anywhere in a label and never maps. A label of 12 stays below 63 in Punycode.
 _IDN_LETTER = (
-    "[0-9a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c1\u03c3-\u03c9\u0430-\u045f\u05d0-\u05ea"
+    "[0-9a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c1\u03c3-\u03c9\u0430-\u045f"
     "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3]"
 )
 _IDN_LABELS = _labels(_IDN_LETTER, 12, 12, 3)
@@ -99,7 +99,7 @@ _ATEXT = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _UTF8 = "\u0080-\ud7ff\ue000-\U0010ffff"
 _LOCAL = f"(?=[^@]{{1,64}}@){_ATEXT}+(?:\\.{_ATEXT}+)*"
 _EMAIL = f"{_LOCAL}@{_HOSTNAME}"
-_IDN_EMAIL = f"{_ATEXT[:-1]}{_UTF8}]{{1,16}}@(?:{_HOSTNAME}|{_IDN_LABELS})|{_EMAIL}"
+_IDN_EMAIL = f"[{_UTF8}{_ATEXT[1:]}{{1,16}}@(?:{_HOSTNAME}|{_IDN_LABELS})|{_EMAIL}"
 _EMAIL_NARROWER = f"quoted local parts, address literals, long domains: {_HOSTNAME_NARROWER}"
 
 _UCS = (
@@ -136,7 +136,7 @@ def _uri(ucs: str, private: str, absolute: bool) -> str:
 _VAR = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
 _SPEC = f"{_VAR}(?:\\.?{_VAR})*(?::[1-9][0-9]{{0,3}}|\\*)?"
 _TEMPLATE = (
-    f"(?:[!#$&()*+,./0-9:;=?@A-Z\\[\\]_a-z~{_UCS}{_PRIVATE}-]|%[0-9A-Fa-f]{{2}}"
+    f"(?:[!#$&'()*+,./0-9:;=?@A-Z\\[\\]_a-z~{_UCS}{_PRIVATE}-]|%[0-9A-Fa-f]{{2}}"
     f"|\\{{[+#./;?&=,!@|]?{_SPEC}(?:,{_SPEC})*\\}})*"
 )
 _POINTER = "(?:/(?:[^~/]|~[01])*)*"

@@ -151,9 +151,9 @@ class Lowering:
             if not schema.has(keyword):
                 continue
             if keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
-                out.add(Order((), value))
-                for names in value.values():
-                    out.add(Order((), names if isinstance(names, list) else ()))
+                # What a name depends on comes before it: then it's known whether the name may come.
+                for name, needs in value.items():
+                    out.add(Order((), [*(needs if isinstance(needs, list) else ()), name]))
             elif keyword in ("const", "enum"):
                 for v in [value] if keyword == "const" else value:
                     out.add(Order(v if isinstance(v, dict) else ()))

@@ -260,7 +260,8 @@ class GuardedFrame:
         yield from self._close(body, None)
 
     def _in(self, node: int | None, guard: int, body: int) -> Iterator[Stay]:
-        """One byte at a time: both automata and the trie step together. What follows a leaf differs anyhow."""
+        """One byte at a time: both automata and the trie step together. What follows a leaf differs
+        anyhow."""
         if guard == 0 and node is not None and not self.trie.edges[node]:
             for low, high, target in self.body.transitions[body]:
                 yield Stay(low, high, ("out", target))
