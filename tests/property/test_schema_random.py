@@ -39,7 +39,8 @@ def automaton_of(schema: Any, options: CompileOptions) -> ByteAutomaton | str | 
 
 def taken(automaton: ByteAutomaton, value: Any, layout: dict[str, Any]) -> bool:
     if "indent" in layout:
-        yield from (list(i) for i in itertools.product(*(list(orders(v)) for v in value)))
+        spelled = (json.dumps(v, ensure_ascii=False, **layout) for v in orders(value))
+        return any(accepts(automaton, text.encode()) for text in spelled)
     return accepts_in_some_order(automaton, value, *layout.get("separators", (", ", ": ")))
 
 
