@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import TOKENIZER
+from servers import TOKENIZER
 
 from maskwright.workers.client import CallFailed, CompiledSource, RegisteredTokenizer, RegistryClient
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import faulty
 import grpc
 import pytest
-from conftest import FAULTY, TOKENIZER, running, with_pool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from servers import FAULTY, TOKENIZER, running, with_pool
 
 from maskwright.registry.compiling import flow
 from maskwright.registry.config import ServerConfig

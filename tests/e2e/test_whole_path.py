@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from conftest import running
+from servers import running
 
 from maskwright.compiler import Compiler, Limits, Vocabulary
 from maskwright.registry.config import ServerConfig

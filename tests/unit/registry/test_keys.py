@@ -6,12 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maskwright.compiler.options import Limits
 from maskwright.registry import keys
 
+PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -19,12 +20,14 @@ JSON = st.recursive(
 )
 
 
+@PATIENT
 @given(JSON, st.sampled_from([None, 0, 1, 4, "\t"]))
 def test_white_space_doesnt_matter(value: object, indent: int | str | None) -> None:
     compact = keys.source_hash("json_schema", json.dumps(value, separators=(",", ":")))
     assert keys.source_hash("json_schema", f" \n{json.dumps(value, indent=indent)}\t") == compact
 
 
+@PATIENT
 @given(JSON, JSON)
 def test_other_values_have_other_hashes(one: object, two: object) -> None:
     first, second = json.dumps(one), json.dumps(two)
