@@ -8,23 +8,34 @@ from typing import Literal
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.lark_tables import Tables, read_tables
-from maskwright.compiler.grammar.liveness import cut_dead
-from maskwright.compiler.grammar.pushdown import Lexing, PushdownBuilder
+from maskwright.compiler.grammar.liveness import Liveness, cut_bytes, cut_dead
+from maskwright.compiler.grammar.pushdown import Lexing, Machine, PushdownBuilder
 from maskwright.compiler.options import Limits
+
+ALL_BYTES = (1 << 256) - 1
 
 
 @dataclass(frozen=True)
 class GrammarOptions:
     """start: the rule that a text must match.
 
-    fallback: what to do where lark's lexer may have to look ahead without bound before it falls back on a shorter match:
+    fallback: what to do where lark's lexer may have to look ahead without bound before it falls back on a
+    shorter match:
         "refuse", or "commit" (never fall back that far; texts are lost, none is wrongly let through).
     """
 
     start: str = "start"
     fallback: Literal["refuse", "commit"] = "refuse"
+
+
+@dataclass(frozen=True)
+class GrammarResult:
+    """The automaton, every configuration of which can be completed, and what the user should know."""
+
+    automaton: ByteAutomaton
+    notes: tuple[Diagnostic, ...] = ()
 
 
 def build_grammar(
@@ -33,8 +44,10 @@ def build_grammar(
     *,
     limits: Limits | None = None,
     deadline: float | None = None,
-) -> ByteAutomaton:
-    """The automaton of a Lark grammar: every configuration it can reach can be completed.
+    spellable: int = ALL_BYTES,
+) -> GrammarResult:
+    """Compile a Lark grammar. `spellable`: bytes, as bits, that texts may hold (those that the vocabulary
+    has a token for).
 
     Raises CompileError (with lark's own message for what lark refuses) and LimitExceeded.
     """
@@ -45,17 +58,50 @@ def build_grammar(
     if deadline is None:
         deadline = time.monotonic() + limits.compile_seconds
     tables = read_tables(grammar, options.start)
-    return minimise(build_automaton(tables, options, limits, deadline))
+    automaton, missing = build_automaton(tables, options, limits, deadline, spellable)
+    return GrammarResult(minimise(automaton), _notes(missing))
 
 
-def build_automaton(tables: Tables, options: GrammarOptions, limits: Limits, deadline: float) -> ByteAutomaton:
-    """Tables to a live automaton. Controls that would lose an edge are made explicit, and the machine is built again."""
+def build_automaton(
+    tables: Tables, options: GrammarOptions, limits: Limits, deadline: float, spellable: int = ALL_BYTES
+) -> tuple[ByteAutomaton, list[int]]:
+    """The live automaton of tables, and the bytes left out. Controls whose edges mustn't be lost are made
+    explicit, and all is built again.
+    """
     builder = PushdownBuilder(tables, commit=options.fallback == "commit", limits=limits, deadline=deadline)
     while True:
         machine, controls = builder.build()
-        found = cut_dead(machine, limits, deadline)
-        more = {c for n, low, high in found.shadowed if isinstance(c := controls[n], Lexing) and builder.follows(c, low, high)}
+        missing = cut_bytes(machine, spellable)
+        found = _live(machine, limits, deadline, missing)
+        more = {
+            c
+            for n, low, high in found.shadowed
+            if isinstance(c := controls[n], Lexing) and builder.follows(c, low, high)
+        }
         if not more:
-            return found.automaton
+            return found.automaton, missing
         assert not more <= builder.explicit
         builder.explicit |= more
+
+
+def _live(machine: Machine, limits: Limits, deadline: float, missing: list[int]) -> Liveness:
+    try:
+        return cut_dead(machine, limits, deadline)
+    except CompileError as refused:
+        if not missing or any(d.code is not Code.UNSATISFIABLE for d in refused.diagnostics):
+            raise
+        message = f"every text needs a byte that no token spells: {_hex(missing)}"
+        raise CompileError(
+            Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"bytes": missing})
+        ) from refused
+
+
+def _notes(missing: list[int]) -> tuple[Diagnostic, ...]:
+    if not missing:
+        return ()
+    message = f"texts with these bytes are left out, because no token spells them alone: {_hex(missing)}"
+    return (Diagnostic(Code.VOCABULARY_INCOMPLETE, message, severity="warning", detail={"bytes": missing}),)
+
+
+def _hex(values: list[int]) -> str:
+    return ", ".join(f"0x{b:02x}" for b in values[:16]) + (", …" if len(values) > 16 else "")

@@ -1,10 +1,10 @@
 """Lark's tables, read in one place: everything that depends on lark's private structures is in this file.
 
-lark 1.3.1 reads the grammar, computes LALR(1) tables and makes one lexer per set of terminals that a parser state can
-take. This module copies what a parse depends on into frozen data: actions, gotos, and for each lexer its terminals in
-matching order and which of them are retyped to keywords. LR states are renumbered breadth first by symbol name, because
-lark numbers them in the order of a set of objects. `tests/unit/grammar/test_lark_tables.py` notices when a lark release
-changes what is read here.
+lark 1.3.1 reads the grammar, computes LALR(1) tables and makes one lexer per set of terminals that a parser
+state can take. This module copies what a parse depends on into frozen data: actions, gotos, and for each
+lexer its terminals in matching order and which of them are retyped to keywords. LR states are renumbered
+breadth first by symbol name, because lark numbers them in the order of a set of objects.
+`tests/unit/grammar/test_lark_tables.py` notices when a lark release changes what is read here.
 
 Imports are served from the grammars that ship with lark and from nowhere else: no file is opened.
 """
@@ -64,7 +64,9 @@ Action = Shift | Reduce
 
 @dataclass(frozen=True)
 class Tables:
-    """`actions[q]` by terminal or END; `gotos[q]` by rule name; `lexer_of[q]` indexes `lexers`. State 0 is the start."""
+    """`actions[q]` by terminal or END; `gotos[q]` by rule name; `lexer_of[q]` indexes `lexers`. State 0 is
+    the start.
+    """
 
     terminals: dict[str, Terminal]
     ignored: frozenset[str]
@@ -80,7 +82,9 @@ class Tables:
 
 
 def read_tables(grammar: str, start: str = "start") -> Tables:
-    """Lark's tables of a grammar. Raises CompileError for whatever lark refuses, for %declare and for foreign imports."""
+    """Lark's tables of a grammar. Raises CompileError for whatever lark refuses, for %declare and for
+    foreign imports.
+    """
     try:
         lark = Lark(
             grammar,
@@ -102,7 +106,9 @@ def read_tables(grammar: str, start: str = "start") -> Tables:
 
 
 class _UnvalidatedLexer(ContextualLexer):
-    """Lark's lexer without its search for colliding terminals, which may take seconds; `_check_terminals` does the rest."""
+    """Lark's lexer without its search for colliding terminals, which may take seconds; `_check_terminals`
+    does the rest.
+    """
 
     def __init__(self, conf: Any, states: Any, always_accept: Any = ()) -> None:
         conf = copy(conf)
@@ -145,7 +151,7 @@ def _refused(e: BaseException) -> CompileError:
     )
 
 
-# -- copying -------------------------------------------------------------------------------------------------------
+# -- copying -------------------------------------------------------------------------------------------------
 
 
 def _copy_tables(lark: Any, start: str) -> Tables:
@@ -159,7 +165,9 @@ def _copy_tables(lark: Any, start: str) -> Tables:
     lexer_of = tuple(lexers.setdefault(_copy_lexer(contextual.lexers[q]), len(lexers)) for q in order)
     used = {t for lexer in lexers for t in (*lexer.scan, *(k for _, names in lexer.retype for k in names))}
     return Tables(
-        terminals={t.name: _copy_terminal(t) for t in sorted(lark.terminals, key=lambda t: t.name) if t.name in used},
+        terminals={
+            t.name: _copy_terminal(t) for t in sorted(lark.terminals, key=lambda t: t.name) if t.name in used
+        },
         ignored=frozenset(lark.ignore_tokens),
         actions=tuple(dict(_actions(table.states[q], place, rules)) for q in order),
         gotos=tuple(dict(_gotos(table.states[q], place, rules)) for q in order),
@@ -180,7 +188,9 @@ def _number_states(states: dict[int, dict[str, Any]], start: int) -> list[int]:
     return order
 
 
-def _actions(row: dict[str, Any], place: dict[int, int], rules: frozenset[str]) -> Iterator[tuple[str, Action]]:
+def _actions(
+    row: dict[str, Any], place: dict[int, int], rules: frozenset[str]
+) -> Iterator[tuple[str, Action]]:
     for symbol in sorted(row):
         action, arg = row[symbol]
         if action.name == "Reduce":
@@ -201,7 +211,9 @@ def _copy_lexer(lexer: Any) -> Lexer:
         scanner = lexer.scanner
     except re.error as e:
         message = f"the terminals can't be matched together: {e}"
-        raise CompileError(Diagnostic(Code.INVALID_SOURCE, message, hint="flags go after the closing slash")) from e
+        raise CompileError(
+            Diagnostic(Code.INVALID_SOURCE, message, hint="flags go after the closing slash")
+        ) from e
     retype = []
     for name, callback in lexer.callback.items():
         assert isinstance(callback, UnlessCallback)

@@ -1,25 +1,30 @@
 """Cut what can't finish, per context, and write the result as a `ByteAutomaton`.
 
-    reach(c)       = verdicts with which the level that control c starts in can end       (least fixpoint; pre* of a pushdown system)
+    reach(c)       = verdicts with which the level that control c starts in can end       (least fixpoint;
+                   pre* of a pushdown system)
     through(s, v)  = the same, after verdict v over stack symbol s
-    usable(s, U)   = { v : through(s, v) meets U }      verdicts that symbol s can take when U can be used below it
+    usable(s, U)   = { v : through(s, v) meets U }      verdicts that symbol s can take when U can be used
+                   below it
 
-A control is copied for each set of verdicts that its context can use, cut down to those it can reach; so is a symbol. Every configuration
-that's reached in the result can be completed. All controls are of one frame: what is pushed is always taken off by the same frame.
+A control is copied for each set of verdicts that its context can use, cut down to those it can reach; so is
+a symbol. Every configuration that's reached in the result can be completed. All controls are of one frame:
+what is pushed is always taken off by the same frame.
 
-A lazy control (its verdict is taken before the byte after it) must not lose an edge: the byte would be read again after the verdict,
-while lark would take it into the lexeme. Such edges are reported, so that their controls can be built in explicit form.
+A lazy control (its verdict is taken before the byte after it) must not lose an edge: the byte would be read
+again after the verdict, while lark would take it into the lexeme. Such edges are reported, so that their
+controls can be built in explicit form.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
-from maskwright.compiler.grammar.pushdown import Machine, Stack
+from maskwright.compiler.grammar.pushdown import Machine, Stack, Transition
 from maskwright.compiler.options import Limits
 
 Bits = int
@@ -40,11 +45,36 @@ def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = 
     return _Cut(m, limits or Limits(), deadline).run()
 
 
+def cut_bytes(m: Machine, spellable: int) -> list[int]:
+    """Takes the transitions on bytes that aren't in `spellable` (as bits) out of the machine; returns those
+    bytes.
+    """
+    missing: set[int] = set()
+    if spellable != (1 << 256) - 1:
+        for c, edges in enumerate(m.edges):
+            lost = [b for t in edges for b in range(t.low, t.high + 1) if not spellable >> b & 1]
+            if lost:
+                missing.update(lost)
+                m.edges[c] = [part for t in edges for part in _spelled(t, spellable)]
+    return sorted(missing)
+
+
+def _spelled(t: Transition, spellable: int) -> Iterator[Transition]:
+    low = -1
+    for b in range(t.low, t.high + 2):
+        good = b <= t.high and spellable >> b & 1
+        if good and low < 0:
+            low = b
+        elif not good and low >= 0:
+            yield Transition(low, b - 1, t.pushes, t.target)
+            low = -1
+
+
 class _Reach:
     """The fixpoint, propagating differences.
 
-    Nodes: controls 0..n-1; a node per (symbol, verdict) return; a node per call (symbol, node called), whose value is the union of the
-    symbol's returns over the verdicts in the called node's value.
+    Nodes: controls 0..n-1; a node per (symbol, verdict) return; a node per call (symbol, node called), whose
+    value is the union of the symbol's returns over the verdicts in the called node's value.
     """
 
     def __init__(self, m: Machine) -> None:
@@ -222,7 +252,7 @@ class _Cut:
                 out[v] = move
         return out
 
-    # -- writing -----------------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------
 
     def write(self, returns: list[dict[int, Move]]) -> ByteAutomaton:
         """Verdicts with the same returns everywhere become one; the accepting one stays apart."""
@@ -250,7 +280,7 @@ class _Cut:
         return a
 
 
-def _union(parts) -> Bits:  # type: ignore[no-untyped-def]
+def _union(parts: Iterable[Bits]) -> Bits:
     out = 0
     for bits in parts:
         out |= bits

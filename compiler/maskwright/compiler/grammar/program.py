@@ -1,8 +1,10 @@
-"""Terminals as programs: an NFA over bytes whose threads have an order of preference (Thompson; Pike's and Cox's machines).
+"""Terminals as programs: an NFA over bytes whose threads have an order of preference (Thompson; Pike's and
+Cox's machines).
 
-Python's `re` prefers earlier alternatives and longer (or, lazy, shorter) repeats; a thread's place in a list is that
-preference. A character set is a small automaton over UTF-8 bytes. Assertions are all turned into two forms: `Look`, a
-statement about what follows, and `Behind`, one about the last few characters. `^`, `$`, `\\b` and relatives become those.
+Python's `re` prefers earlier alternatives and longer (or, lazy, shorter) repeats; a thread's place in a list
+is that preference. A character set is a small automaton over UTF-8 bytes. Assertions are all turned into two
+forms: `Look`, a statement about what follows, and `Behind`, one about the last few characters. `^`, `$`,
+`\\b` and relatives become those.
 
 Not handled: atomic groups and possessive repeats, lookaround inside a lookbehind.
 """
@@ -80,7 +82,9 @@ Instruction = Step | Split | Ahead | Behind | Match
 
 @dataclass(slots=True)
 class Lookbehind:
-    """`entry`: its body's program; `width` in characters; `local`: never sees what's before its terminal's start."""
+    """`entry`: its body's program; `width` in characters; `local`: never sees what's before its terminal's
+    start.
+    """
 
     entry: int
     width: int
@@ -121,7 +125,9 @@ class _Builder:
 
     def new(self) -> int:
         if len(self.out.code) >= MAX_INSTRUCTIONS:
-            raise LimitExceeded("instructions", MAX_INSTRUCTIONS, len(self.out.code) + 1, f"terminal {self.name}")
+            raise LimitExceeded(
+                "instructions", MAX_INSTRUCTIONS, len(self.out.code) + 1, f"terminal {self.name}"
+            )
         self.out.code.append(Split(()))
         self.out.owner.append(self.name)
         return len(self.out.code) - 1
@@ -232,7 +238,7 @@ class _Builder:
             )
         )
 
-    # -- lookbehinds: who asks, and from how near ------------------------------------------------------------------
+    # -- lookbehinds: who asks, and from how near ------------------------------------------------------------
 
     def find_needs(self) -> None:
         """Backward fixpoint over the program's graph."""
@@ -254,7 +260,9 @@ class _Builder:
         self.out.needs = needs
 
     def find_reach(self, name: str) -> None:
-        """A lookbehind that may be asked for fewer characters after the terminal's start than it looks at isn't local."""
+        """A lookbehind that may be asked for fewer characters after the terminal's start than it looks at
+        isn't local.
+        """
         code, entry = self.out.code, self.out.entries[name]
         if not self.out.needs[entry]:
             return
@@ -311,7 +319,7 @@ def _of_terminal(d: Diagnostic, name: str) -> Diagnostic:
     )
 
 
-# -- assertions as looks -------------------------------------------------------------------------------------------
+# -- assertions as looks -------------------------------------------------------------------------------------
 
 
 def _as_looks(p: Point) -> Node:
@@ -353,7 +361,8 @@ def _word_edge(p: Point, inside: Node, span: Span) -> Node:
     branches = [both(True, True), both(False, False)]
     if p.nonempty:
         some = Alternation(
-            (Look(Chars(SCALARS, span), False, False, span), Look(Chars(SCALARS, span), True, False, span)), span
+            (Look(Chars(SCALARS, span), False, False, span), Look(Chars(SCALARS, span), True, False, span)),
+            span,
         )
         return Concat((some, Alternation(tuple(branches), span)), span)
     return Alternation(tuple(branches), span)

@@ -1,22 +1,26 @@
 """Lexer and LALR table as one pushdown automaton.
 
-A configuration is (scan state, LR states). The control holds the scan state and the top LR state; the stack's symbols are the
-LR states below. What a byte does is worked out on the part of the stack that's known (at first the top alone):
+A configuration is (scan state, LR states). The control holds the scan state and the top LR state; the
+stack's symbols are the LR states below. What a byte does is worked out on the part of the stack that's known
+(at first the top alone):
 
     the lexeme goes on     an edge in place
     terminal T is decided  its actions run on the known part. They end in
         Go                 shifted: an edge that pushes what is known below the new top
-        Pop                a reduction needs more of the stack than is known: the control is accepting, its verdict is the Pop,
-                           and each symbol that may lie there says how the reduction goes on
+        Pop                a reduction needs more of the stack than is known: the control is accepting, its
+                           verdict is the Pop, and each symbol that may lie there says how the reduction goes
+                           on
         Accept, None       the text may end here; a syntax error
 
-A Pop is (terminal, rule's origin, states still to pop, bytes to read again). When the lexeme's end and every byte that would fall
-back decide the same thing, the Pop waits for the byte after it (*lazy*) and no edge is made. Otherwise (*explicit*) such bytes get edges to
-controls that pop at once, with the byte among those to read again.
+A Pop is (terminal, rule's origin, states still to pop, bytes to read again). When the lexeme's end and every
+byte that would fall back decide the same thing, the Pop waits for the byte after it (*lazy*) and no edge is
+made. Otherwise (*explicit*) such bytes get edges to controls that pop at once, with the byte among those to
+read again.
 
-Bytes to read again are replaced by the first ones found with the same effect under every state that may come next, and
-dropped with their hit when they have none. If they grow beyond `MAX_REST`, the lexer needs unbounded look-ahead: refused by the names of
-the terminals, or with fallback="commit" the hit is given up, which loses texts and never lets a wrong one through.
+Bytes to read again are replaced by the first ones found with the same effect under every state that may come
+next, and dropped with their hit when they have none. If they grow beyond `MAX_REST`, the lexer needs
+unbounded look-ahead: refused by the names of the terminals, or with fallback="commit" the hit is given up,
+which loses texts and never lets a wrong one through.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from typing import NamedTuple
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.lark_tables import END, Reduce, Shift, Tables
-from maskwright.compiler.grammar.scan import IGNORED, Hit, Rest, Run, Scanner, ScanMove, ScanState
+from maskwright.compiler.grammar.scan import IGNORED, Hit, Rest, Run, ScanMove, Scanner, ScanState
 from maskwright.compiler.options import Limits
 
 MAX_REST = 24
@@ -46,7 +50,9 @@ class Go(NamedTuple):
 
 
 class Pop(NamedTuple):
-    """`more` further symbols are popped, then one is exposed and a goto by `origin` is made; then `terminal` is tried again."""
+    """`more` further symbols are popped, then one is exposed and a goto by `origin` is made; then `terminal`
+    is tried again.
+    """
 
     terminal: str
     origin: str
@@ -125,7 +131,7 @@ class PushdownBuilder:
         self.settled: dict[Lexing, ScanState] = {}
         self.explicit: set[Lexing] = set()
 
-    # -- the parser --------------------------------------------------------------------------------------------------
+    # -- the parser ------------------------------------------------------------------------------------------
 
     def act(self, stack: Stack, terminal: str, rest: Rest) -> Outcome:
         """A decided lexeme, on the known part of the stack."""
@@ -187,10 +193,12 @@ class PushdownBuilder:
                 return m.hit if m.kind == "done" else self.settle(top, m)
         return None
 
-    # -- bytes to read again -----------------------------------------------------------------------------------------
+    # -- bytes to read again ---------------------------------------------------------------------------------
 
     def settle(self, top: int, move: ScanMove) -> ScanState:
-        """The move's state with each hit's rest replaced by its class; hits that can't lead anywhere are dropped."""
+        """The move's state with each hit's rest replaced by its class; hits that can't lead anywhere are
+        dropped.
+        """
         assert move.state is not None
         state = move.state
         if not any(isinstance(i, Hit) and i.rest.text for i in state.items):
@@ -204,7 +212,8 @@ class PushdownBuilder:
                     rest = self.class_of(top, item.terminal, item.rest)
                     many = len(self.representative) > MAX_REST_CLASSES
                     if rest is not None and (len(rest.text) > MAX_REST or many):
-                        rest = self.give_up(top, item, state)
+                        self.refuse_rest(item, state)
+                        rest = None
                     if rest is None:
                         continue
                     item = item._replace(rest=rest)
@@ -212,7 +221,8 @@ class PushdownBuilder:
             found = self.settled[key] = self.scanner.trim(state._replace(items=tuple(items)))
         return found
 
-    def give_up(self, top: int, hit: Hit, state: ScanState) -> None:
+    def refuse_rest(self, hit: Hit, state: ScanState) -> None:
+        """Raises CompileError by the terminals' names, unless the option is to give the hit up."""
         if self.commit:
             return
         owner = self.scanner.program.owner
@@ -223,7 +233,8 @@ class PushdownBuilder:
         raise CompileError(
             Diagnostic(
                 Code.UNSUPPORTED_GRAMMAR,
-                f"after {name} the lexer may have to look ahead without bound to tell whether it is {' or '.join(shown)}",
+                f"after {name} the lexer may have to look ahead without bound to tell whether it is "
+                f"{' or '.join(shown)}",
                 detail={"terminals": [hit.terminal, *longer], "look_ahead": MAX_REST},
                 hint='let the terminals start apart, or compile with fallback="commit"',
             )
@@ -262,10 +273,14 @@ class PushdownBuilder:
             scan = found
         return scan
 
-    # -- what a control does -----------------------------------------------------------------------------------------
+    # -- what a control does ---------------------------------------------------------------------------------
 
-    def outcomes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
-        """For bytes low..high: ranges and what they lead to, by increasing byte; bytes left out can't follow."""
+    def outcomes(
+        self, stack: Stack, scan: ScanState, low: int, high: int
+    ) -> Iterator[tuple[int, int, Outcome]]:
+        """For bytes low..high: ranges and what they lead to, by increasing byte; bytes left out can't
+        follow.
+        """
         for m in self.scanner.moves(scan):
             a, b = max(low, m.low), min(high, m.high)
             if a > b:
@@ -297,7 +312,9 @@ class PushdownBuilder:
         return out if isinstance(out, Pop) else None
 
     def follows(self, control: Lexing, low: int, high: int) -> bool:
-        """Whether one of these bytes may come right after the control's fallback, as far as LR states alone tell."""
+        """Whether one of these bytes may come right after the control's fallback, as far as LR states alone
+        tell.
+        """
         hit = control.scan.fallback
         assert hit is not None
         rests = (hit.rest.then(byte) for byte in range(low, high + 1))
@@ -319,7 +336,7 @@ class PushdownBuilder:
                 return out, pop, True
         return list(self.outcomes(stack, control.scan, 0, 255)), self.finish(stack, control.scan), False
 
-    # -- building ----------------------------------------------------------------------------------------------------
+    # -- building --------------------------------------------------------------------------------------------
 
     def build(self) -> tuple[Machine, list[Control]]:
         """Everything that can be reached, as far as LR states alone tell, and what its controls stand for.
@@ -383,7 +400,11 @@ class _Build:
             if outcome is None:
                 continue
             pushes, target = self.move(outcome, key.top)
-            if edges and edges[-1].high + 1 == low and (edges[-1].pushes, edges[-1].target) == (pushes, target):
+            if (
+                edges
+                and edges[-1].high + 1 == low
+                and (edges[-1].pushes, edges[-1].target) == (pushes, target)
+            ):
                 edges[-1] = Transition(edges[-1].low, high, pushes, target)
             else:
                 edges.append(Transition(low, high, pushes, target))

@@ -1,24 +1,27 @@
 """The contextual lexer as an automaton over bytes.
 
-A lexer tries its terminals in order at one place of the text, each as Python's `re` does, and takes the first that
-matches at all. `Scanner` follows that with one ordered list of items (the list of threads of Pike's machine, for all
-terminals at once):
+A lexer tries its terminals in order at one place of the text, each as Python's `re` does, and takes the
+first that matches at all. `Scanner` follows that with one ordered list of items (the list of threads of
+Pike's machine, for all terminals at once):
 
     Run(pc, obligations)               a thread that may still match
-    Hit(terminal, rest, obligations)   a match; `rest` holds the bytes read since, to be read again by the next lexeme
+    Hit(terminal, rest, obligations)   a match; `rest` holds the bytes read since, to be read again by the
+    next lexeme
 
-An obligation is a lookahead that isn't decided yet. A hit without any cuts off everything behind it, because earlier
-items are preferred. When the first item is such a hit, the lexeme is decided. What lookbehinds may ask for is kept as the
-states of their bodies' automata, `history`. Keywords are told from names by running them beside the thread.
+An obligation is a lookahead that isn't decided yet. A hit without any cuts off everything behind it, because
+earlier items are preferred. When the first item is such a hit, the lexeme is decided. What lookbehinds may
+ask for is kept as the states of their bodies' automata, `history`. Keywords are told from names by running
+them beside the thread.
 
-What a byte does to a state (`Scanner.moves`): go on, decide, or *fall*: every item before the last hit dies, so that hit is taken
-and the byte is read again after it. Bytes that do none of these can't follow.
+What a byte does to a state (`Scanner.moves`): go on, decide, or *fall*: every item before the last hit dies,
+so that hit is taken and the byte is read again after it. Bytes that do none of these can't follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from maskwright.compiler.grammar.lark_tables import Tables
@@ -70,7 +73,10 @@ Item = Run | Hit
 
 
 class ScanState(NamedTuple):
-    """`typing[i]`: threads of the keywords of the i-th retyped terminal, empty when that terminal is out of the race."""
+    """Before or inside a lexeme.
+
+    `typing[i]`: threads of the keywords of the i-th retyped terminal; empty when that terminal is out.
+    """
 
     lexer: int
     items: tuple[Item, ...]
@@ -87,7 +93,10 @@ class ScanState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScanMove:
-    """Bytes low..high: "go" to `state`; "done": `hit` is the lexeme; "fall": the state's fallback is, and the byte comes again."""
+    """What bytes low..high do.
+
+    "go": to `state`; "done": `hit` is the lexeme; "fall": the state's fallback is, and the byte comes again.
+    """
 
     low: int
     high: int
@@ -105,7 +114,7 @@ class Scanner:
         self.known: dict[ScanState, list[ScanMove]] = {}
         self.starts: dict[tuple[int, History], ScanState] = {}
 
-    # -- starts ----------------------------------------------------------------------------------------------------
+    # -- starts ----------------------------------------------------------------------------------------------
 
     def text_start(self) -> History:
         """The history before the text: what lookbehinds that aren't local see there."""
@@ -123,7 +132,7 @@ class Scanner:
             items: list[Item] = []
             seen: set[Run] = set()
             for name in self.tables.lexers[lexer].scan:
-                self.close(self.program.entries[name], NONE, whole, items, seen, lambda owner: None)
+                self.close(self.program.entries[name], NONE, whole, items, seen, str)
             typing = tuple(self.keyword_start(names) for _, names in self.tables.lexers[lexer].retype)
             found = self.trim(ScanState(lexer, tuple(items), typing, whole, True))
             self.starts[lexer, history] = found
@@ -155,10 +164,21 @@ class Scanner:
                     return t
         return -1
 
-    # -- closure ---------------------------------------------------------------------------------------------------
+    # -- closure ---------------------------------------------------------------------------------------------
 
-    def close(self, pc, obligations, history, items, seen, typed) -> bool:  # type: ignore[no-untyped-def]
-        """Appends the items that a thread at pc stands for, in order. True: a hit cut off whatever would come next."""
+    def close(
+        self,
+        pc: int,
+        obligations: Obligations,
+        history: History,
+        items: list[Item],
+        seen: set[Run],
+        typed: Callable[[str], str],
+    ) -> bool:
+        """Appends the items that a thread at pc stands for, in order.
+
+        True: a hit cut off whatever would come next.
+        """
         code = self.program.code
         work: list[tuple[int, Obligations]] = [(pc, obligations)]
         while work:
@@ -200,20 +220,24 @@ class Scanner:
         matched = self.gather(ins.body, NONE, history, threads)
         return self.judged(ins.negative, matched, threads)
 
-    def judged(self, negative: bool, matched: bool, threads: set[tuple[int, Obligations]]) -> Obligation | bool:
+    def judged(
+        self, negative: bool, matched: bool, threads: set[tuple[int, Obligations]]
+    ) -> Obligation | bool:
         if matched:
             return not negative
         return Obligation(negative, frozenset(threads)) if threads else negative
 
-    def gather(self, pc: int, obligations: Obligations, history: History, out: set[tuple[int, Obligations]]) -> bool:
+    def gather(
+        self, pc: int, obligations: Obligations, history: History, out: set[tuple[int, Obligations]]
+    ) -> bool:
         """Closure inside a lookahead's body, where order doesn't matter. True: the body has matched."""
         items: list[Item] = []
-        matched = self.close(pc, obligations, history, items, set(), lambda owner: owner)
+        matched = self.close(pc, obligations, history, items, set(), str)
         for item in items:
             out.add((MATCHED if isinstance(item, Hit) else item.pc, item.obligations))
         return matched
 
-    # -- one byte --------------------------------------------------------------------------------------------------
+    # -- one byte --------------------------------------------------------------------------------------------
 
     def step_history(self, history: History, byte: int) -> History:
         out: list[Threads | None] = []
@@ -287,11 +311,15 @@ class Scanner:
         owners = {p.owner[pc] for pc in pcs}
         needs = {n for pc in pcs for n in p.needs[pc]}
         retype = self.tables.lexers[state.lexer].retype
-        typing = tuple(t if name in owners else frozenset() for t, (name, _) in zip(state.typing, retype, strict=True))
-        history = tuple(h if not p.behinds[i].local or i in needs else None for i, h in enumerate(state.history))
+        typing = tuple(
+            t if name in owners else frozenset() for t, (name, _) in zip(state.typing, retype, strict=True)
+        )
+        history = tuple(
+            h if not p.behinds[i].local or i in needs else None for i, h in enumerate(state.history)
+        )
         return state._replace(typing=typing, history=history)
 
-    # -- all bytes -------------------------------------------------------------------------------------------------
+    # -- all bytes -------------------------------------------------------------------------------------------
 
     def moves(self, state: ScanState) -> list[ScanMove]:
         """What each byte does, in order of bytes; neighbours with one effect are merged."""
@@ -337,9 +365,9 @@ class Scanner:
                     cuts.add(low)
                     cuts.add(high + 1)
         ordered = sorted(cuts)
-        yield from ((a, b - 1) for a, b in zip(ordered, ordered[1:], strict=False))
+        yield from ((a, b - 1) for a, b in pairwise(ordered))
 
-    # -- the end ---------------------------------------------------------------------------------------------------
+    # -- the end ---------------------------------------------------------------------------------------------
 
     def at_end(self, state: ScanState) -> Hit | None:
         """The lexeme if the text ends here. (A fresh state has none.)"""
@@ -370,7 +398,11 @@ def _pcs(item: Item) -> Iterator[int]:
 def _merge(moves: Iterable[ScanMove]) -> Iterator[ScanMove]:
     last: ScanMove | None = None
     for m in moves:
-        if last is not None and last.high + 1 == m.low and (last.kind, last.state, last.hit) == (m.kind, m.state, m.hit):
+        if (
+            last is not None
+            and last.high + 1 == m.low
+            and (last.kind, last.state, last.hit) == (m.kind, m.state, m.hit)
+        ):
             last = ScanMove(last.low, m.high, m.kind, m.state, m.hit)
             continue
         if last is not None:
