@@ -106,7 +106,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         await self._grpc.stop(self.config.drain_seconds)
         self.pool.close()
-        await self._registry.usage.flush()
+        await self._registry.usage.close()
         self.catalog.index.close()
 
 

@@ -27,8 +27,13 @@ class Usage:
         if self._flushing is None:
             self._flushing = asyncio.ensure_future(self._flush_later())
 
-    async def flush(self) -> None:
-        """Writes what has been counted."""
+    async def close(self) -> None:
+        """Writes what has been counted; nothing may be counted afterwards."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+        await self._flush()
+
+    async def _flush(self) -> None:
         counts, self._counts = self._counts, Counter()
         if counts:
             await asyncio.to_thread(self._index.count_fetches, counts)
@@ -36,4 +41,4 @@ class Usage:
     async def _flush_later(self) -> None:
         await asyncio.sleep(FLUSH_SECONDS)
         self._flushing = None
-        await self.flush()
+        await self._flush()
