@@ -266,4 +266,25 @@ class Contains:
         return self.low == 0
 
 
-ArrayAtom = Items | AtMostItems | AtLeastItems | Contains
+@dataclass(frozen=True, slots=True)
+class Far:
+    """Stands for a bound on the number of items that a chunk of items can't reach; `ends`: the array may end
+    before."""
+
+    number: int
+    ends: bool
+
+    def on_item(self, me: Formula, space: Space) -> Formula:
+        return me
+
+    def submit(self) -> Schema | None:
+        return None
+
+    def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
+        return me
+
+    def finish(self) -> bool:
+        return self.ends
+
+
+ArrayAtom = Items | AtMostItems | AtLeastItems | Contains | Far

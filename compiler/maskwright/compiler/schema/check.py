@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, unsupported_keyword
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.document import Document, Schema
+from maskwright.compiler.schema.finite import unique_values
 from maskwright.compiler.schema.keywords import KEYWORDS, Draft
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.lower import loop
@@ -40,7 +41,7 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     for schema, negative in reached.values():
         _check_sizes(schema, limits)
         for keyword in schema.value if isinstance(schema.value, dict) else ():
-            _check_keyword(schema, keyword, negative, languages, options, found)
+            _check_keyword(document, schema, keyword, negative, languages, options, found)
     found.faults += [f for f in document.faults if f not in found.faults]
     if not found.faults:
         found.faults += _loops(document)
@@ -108,6 +109,7 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
 
 
 def _check_keyword(
+    document: Document,
     schema: Schema,
     keyword: str,
     negative: bool,
@@ -120,7 +122,7 @@ def _check_keyword(
         found.treatment.append((pointer, keyword, "annotation"))
         found.notes.append(_ignored(schema, keyword, pointer))
         return
-    treatment = _treatment(schema, keyword, negative, languages)
+    treatment = _treatment(document, schema, keyword, negative, languages)
     found.treatment.append((pointer, keyword, treatment))
     if treatment == "residual" and options.residual == "refuse":
         found.faults.append(unsupported_keyword(keyword, pointer))
@@ -128,11 +130,10 @@ def _check_keyword(
         _check_patterns(schema, keyword, languages, found)
 
 
-def _treatment(schema: Schema, keyword: str, negative: bool, languages: Languages) -> str:
+def _treatment(document: Document, schema: Schema, keyword: str, negative: bool, languages: Languages) -> str:
     value = schema.value[keyword]
     if keyword == "uniqueItems":
-        most = schema.get("maxItems")
-        return "residual" if value is True and not (most is not None and most <= 1) else "enforced"
+        return "residual" if value is True and unique_values(document, schema) is None else "enforced"
     if keyword == "format" and isinstance(value, str):
         return languages.format_treatment(value, negative)
     treatment = KEYWORDS[keyword].treatment

@@ -94,7 +94,7 @@ class ContainerFrame:
             yield Literal(self.line(self.nest.depth + 1), state).stay()
 
     def separators(
-        self, verdict: tuple[bool, ...] | None, following: Hashable | None, bracket: int
+        self, verdict: Hashable | None, following: Hashable | None, bracket: int
     ) -> Iterator[Stay]:
         """After a member: a comma and another, or the closing bracket."""
         if following is not None:

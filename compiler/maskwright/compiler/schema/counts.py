@@ -116,7 +116,7 @@ class InsideAtMostFrame(AtMostFrame):
         return self.most
 
 
-class ChunkFrame(_CharFrame):
+class CharChunkFrame(_CharFrame):
     """Exactly `CHUNK` characters; with `closable` the string may also end before the last. States: n, FULL,
     CLOSED."""
 

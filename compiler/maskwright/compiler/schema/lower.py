@@ -31,6 +31,7 @@ from maskwright.compiler.schema.atoms import (
     StringSet,
 )
 from maskwright.compiler.schema.document import Document, Schema
+from maskwright.compiler.schema.finite import unique_values
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, constant
 from maskwright.compiler.schema.keywords import Draft, is_number
 from maskwright.compiler.schema.languages import Languages
@@ -451,12 +452,11 @@ def _contains(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 
 
 def _unique(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
-    """Only `maxItems` of at most 1 (checked before) or `false`: nothing left to say."""
-    return TRUE
-
-
-def _nothing(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
-    return TRUE
+    """Of each of finitely many values there's at most one item. What isn't finite was reported before."""
+    if kind != "array" or schema.value["uniqueItems"] is False:
+        return TRUE
+    values = unique_values(low.document, schema) or ()
+    return low.space.all(low.space.atom(Contains(low.equal_to(v, schema), 0, 1)) for v in values)
 
 
 _BY_KEYWORD: dict[str, _Lower] = {

@@ -14,7 +14,7 @@ from typing import Any
 from maskwright.compiler.automaton.explore import Call, External, Frame, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.options import CompileOptions, Limits
-from maskwright.compiler.schema.arrays import ArrayFrame
+from maskwright.compiler.schema.arrays import ArrayFrame, ChunkFrame
 from maskwright.compiler.schema.atoms import Has
 from maskwright.compiler.schema.container import Mapped
 from maskwright.compiler.schema.counts import (
@@ -22,7 +22,7 @@ from maskwright.compiler.schema.counts import (
     CHUNK,
     AtMostFrame,
     BigChunkFrame,
-    ChunkFrame,
+    CharChunkFrame,
     CountedFrame,
     InsideAtMostFrame,
     Region,
@@ -205,7 +205,7 @@ class Values:
         if int(count) == BIG:
             chunk = self.counting(f"{kind}:{CHUNK}")
             return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
-        return ChunkFrame(kind == "chunk", wide)
+        return CharChunkFrame(kind == "chunk", wide)
 
     def key_tail(self, languages: tuple[Formula, ...], read: bytes) -> Frame:
         """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the
@@ -226,6 +226,13 @@ class Values:
         return self.made(
             ("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer)
         )
+
+    def chunk(self, formulas: Formulas, nest: Nest, pointer: str) -> ChunkFrame:
+        """The frame of a chunk of items of an array with these formulas."""
+        key = ("chunk", formulas, nest)
+        frame = self.made(key, lambda: ChunkFrame(self, formulas, nest, pointer))
+        assert isinstance(frame, ChunkFrame)
+        return frame
 
     def object(
         self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str
