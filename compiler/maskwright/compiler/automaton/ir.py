@@ -312,7 +312,7 @@ def _start_faults(a: ByteAutomaton) -> Iterator[str]:
 
 def _shadow_faults(a: ByteAutomaton) -> Iterator[str]:
     """Accepting controls whose edges take a byte that some caller would go on with after the return."""
-    after = _bytes_after_return(a)
+    after = bytes_after_return(a)
     for c in range(a.n_controls):
         shared = _byte_set(a, c) & after.get((a.frame_of(c), a.verdict_of(c)), 0)
         if shared:
@@ -324,8 +324,11 @@ def _byte_set(a: ByteAutomaton, control: int) -> int:
     return sum((1 << e.high + 1) - (1 << e.low) for e in a.edges_of(control))
 
 
-def _bytes_after_return(a: ByteAutomaton) -> dict[tuple[int, int], int]:
-    """(frame, verdict) -> the bytes, as bits, that can follow its return, through further returns too."""
+def bytes_after_return(a: ByteAutomaton) -> dict[tuple[int, int], int]:
+    """(frame, verdict) -> the bytes, as bits, that can follow its return, through further returns too.
+
+    Frames that nothing calls aren't in it.
+    """
     targets: dict[tuple[int, int], set[int]] = {}
     for s in range(a.n_symbols):
         for v, m in enumerate(a.symbol(s).returns):

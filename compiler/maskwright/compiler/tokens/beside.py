@@ -93,10 +93,10 @@ class BesideWalker:
         self.arena = np.zeros((2, 2, depth * MAX_PUSHES_PER_BYTE), dtype=np.int32)
         self.out = np.zeros((5, n), dtype=np.int32)
 
-    def walk(self, control: int, base: Base) -> Beside:
+    def walk(self, control: int, base: Base, follow: npt.NDArray[np.bool_]) -> Beside:
         w = self.walker
         n = walk_beside(
-            w.machine, w.tokens.trie, control, base.control, base.symbol, w.follow,
+            w.machine, w.tokens.trie, control, base.control, base.symbol, follow,
             self.state, self.left_verdict, self.arena, self.out,
         )  # fmt: skip
         token = self.out[0, :n].copy()

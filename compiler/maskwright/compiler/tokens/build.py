@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
@@ -29,13 +29,12 @@ from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import COMPOSED, NO_BASE, UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
-from maskwright.compiler.tokens.walk import Walked, Walker
+from maskwright.compiler.tokens.walk import FINAL, NO_TOKENS, Walked, Walker
 
 T = TypeVar("T")
 
 SUGGESTED = 3
 LARGE_MASK = 256
-NO_TOKENS: npt.NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def build_tokens(
     seconds: dict[str, float] = {}
     clock = _Clock(seconds, limits, deadline)
     automaton = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
-    walker = Walker(prepared.machine(automaton), prepared.tokens, follow_bytes(a))
+    walker = Walker(prepared.machine(automaton), prepared.tokens)
     walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
     residuals = clock.run("close", lambda: close_residuals(a, walked, walker, prepared.residuals))
     contexts = clock.run(
@@ -75,13 +74,13 @@ def build_tokens(
     return tables, BuildStats(len(contexts), len(entries), tuple(sizes), seconds)
 
 
-def follow_bytes(a: ByteAutomaton) -> npt.NDArray[np.bool_]:
-    """[256]: bytes that some return address of the own symbols takes; no other rest can be worth anything."""
-    out = np.zeros(256, dtype=np.bool_)
-    for target in {m.target for s in a.symbols for m in s.returns if m is not None}:
-        for e in a.edges_of(target):
-            out[e.low : e.high + 1] = True
-    return out
+def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
+    """By own frame, [256]: bytes that some caller goes on with after its return; no other rest can be worth anything."""
+    bits = dict.fromkeys(range(a.first_frame, a.n_frames), 0)
+    for (frame, _), found in bytes_after_return(a).items():
+        if frame in bits:
+            bits[frame] |= found
+    return {f: np.array([b >> i & 1 for i in range(256)], dtype=np.bool_) for f, b in bits.items()}
 
 
 class _Clock:
@@ -112,11 +111,14 @@ def _walk_all(a: ByteAutomaton, walker: Walker, clock: _Clock) -> dict[int, Walk
     entries: dict[int, list[int]] = {}
     for c in a.base.entries.values() if a.base else ():
         entries.setdefault(a.frame_of(c), []).append(c)
-    beside = BesideWalker(walker)
+    beside, follow = BesideWalker(walker), follow_bytes(a)
     out: dict[int, Walked | Beside] = {}
     for c in clock.watch(a.own_controls(), "walk"):
-        base = find_base(a, c, entries)
-        out[c] = beside.walk(c, base) if base else walker.walk(c)
+        if a.is_final(c):
+            out[c] = FINAL
+            continue
+        base, may_follow = find_base(a, c, entries), follow[a.frame_of(c)]
+        out[c] = beside.walk(c, base, may_follow) if base else walker.walk(c, may_follow)
     return out
 
 
@@ -144,10 +146,10 @@ class _Rows:
         entries: dict[tuple[int, int], int] = {}
         for c in clock.watch(sorted(where), "rows"):
             verdict, codes = self.a.verdict_of(c), self.residuals.codes[self.a.frame_of(c)]
-            end = int(np.searchsorted(codes, verdict * self.prepared.tokens.n_suffixes)) if verdict >= 0 else -1
+            end = int(places(codes, np.array([verdict * self.prepared.tokens.n_suffixes]))[0]) if verdict >= 0 else -2  # false
             composed = c < self.a.first_control and not self.prepared.tables.hot[c]
             for q in where[c]:
-                may_end = int(self.contexts[q].vector[end]) if end >= 0 else 0
+                may_end = int(self.contexts[q].vector[end])
                 entries[q, c] = 2 * (COMPOSED if composed else self.source(c).row(q).number) + may_end
             if c >= self.a.first_control:
                 del self.sources[c]  # only the pack's controls are bases for later ones

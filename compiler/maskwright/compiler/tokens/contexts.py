@@ -21,7 +21,7 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
-from maskwright.compiler.tokens.residuals import Residuals
+from maskwright.compiler.tokens.residuals import Residuals, places
 
 Vector = npt.NDArray[np.uint8]
 
@@ -46,7 +46,9 @@ def find_contexts(
     vector = np.zeros(len(codes) + 2, dtype=np.uint8)
     vector[-1] = 1
     for v in a.accepting_verdicts:
-        vector[np.searchsorted(codes, v * n_suffixes)] = 1
+        at = int(places(codes, np.array([v * n_suffixes], dtype=np.int64))[0])
+        assert at < len(codes), "the start's frame is asked whether the text may end"
+        vector[at] = 1
     s.enter(s.context(a.frame_of(a.start), vector), a.start)
     s.run()
     return s.contexts
@@ -58,6 +60,8 @@ Call = tuple[tuple[int, ...], int]
 class _Search:
     def __init__(self, a: ByteAutomaton, residuals: Residuals, limits: Limits, deadline: float | None) -> None:
         self.a, self.residuals, self.limits, self.deadline = a, residuals, limits, deadline
+        assert a.start is not None
+        self.root = a.frame_of(a.start)
         self.contexts: list[Context] = []
         self.numbers: dict[tuple[int, bytes], int] = {}
         self.work: list[tuple[int, int]] = []
@@ -75,8 +79,10 @@ class _Search:
         return found
 
     def enter(self, q: int, control: int) -> None:
-        reached = self.contexts[q].reached
-        if control not in reached:
+        """A final control is only stayed in at the bottom of the stack, in the start's frame."""
+        context = self.contexts[q]
+        reached = context.reached
+        if control not in reached and (context.frame == self.root or not self.a.is_final(control)):
             reached[control] = None
             self.work.append((q, control))
 

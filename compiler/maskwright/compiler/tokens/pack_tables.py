@@ -20,7 +20,7 @@ from maskwright.compiler.tokens.rests import DROPPED, inside_rests, lexical_rest
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
-from maskwright.compiler.tokens.walk import Walked, Walker
+from maskwright.compiler.tokens.walk import FINAL, Walked, Walker
 
 NEAR, CLOSE = 4, 4096
 """A control's row is stored as a difference from one of the last few rows that aren't of a very different size."""
@@ -60,13 +60,13 @@ def build_pack_tables(
     every residual, for a library that isn't JSON's.
     """
     automaton = flatten(library)
-    walker = Walker(build_machine(automaton, None, None), tokens, np.ones(256, dtype=np.bool_))
+    walker = Walker(build_machine(automaton, None, None), tokens)
     sift = _Sift(library, tokens, inside)
     store = RowStore(vocab_size, limits=NO_LIMITS)
     control_row, left = [], []
     near: list[Row] = []
     for c in library.own_controls():
-        w = walker.walk(c)
+        w = FINAL if library.is_final(c) else walker.walk(c)
         left.append(sift.sift(c, w))
         row = store.add(NO_BASE, np.sort(w.local), [r for r in near if abs(len(r.flipped) - len(w.local)) < CLOSE])
         near = [row, *near[: NEAR - 1]]

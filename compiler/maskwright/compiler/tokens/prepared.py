@@ -53,7 +53,7 @@ class PreparedVocabulary:
         code = t.code_verdict.astype(np.int64) * n + t.code_suffix
         bounds = t.code_start.tolist()
         codes = {f: code[i:j] for f, (i, j) in enumerate(zip(bounds, bounds[1:], strict=False))}
-        walker = Walker(build_machine(t.automaton, None, None), self.tokens, np.ones(256, dtype=np.bool_))
+        walker = Walker(build_machine(t.automaton, None, None), self.tokens)
         return Residuals(codes, make=lambda s: make_gather(self.library, s, codes, walker))
 
     def residual_tokens(self, control: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -103,19 +103,36 @@ class _Closure:
             self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
 
     def finish(self) -> Residuals:
+        """R of each called frame is cut to what some caller makes something of; a library's callers aren't known."""
         a, out = self.a, Residuals(dict(self.base.codes), make=self.base.gather_of)
         out.codes.update(self.found)
+        for callee, symbols in self.callers.items():
+            if callee >= a.first_frame and a.start is not None:
+                out.codes[callee] = self.worth_something(symbols)
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)
             callee = out.codes[sym.callee]
             value = np.full(len(callee), FALSE, dtype=np.int64)
             for codes, worth in self.values[s]:
-                if len(codes) == len(callee):
+                if callee is codes:
                     value = worth
                 else:
-                    value[np.searchsorted(callee, codes)] = worth
+                    kept = contains(callee, codes)
+                    value[np.searchsorted(callee, codes[kept])] = worth[kept]
             out.gather[s] = places(out.codes[sym.caller], value)
         return out
+
+
+    def worth_something(self, symbols: list[int]) -> I64:
+        """The codes of one callee that aren't false for all the symbols that call it, and those that ask for the end."""
+        found = NOTHING
+        for passes in zip(*(self.values[s] for s in symbols), strict=True):
+            codes = passes[0][0]
+            useful = codes % self.walker.tokens.n_suffixes == 0
+            for _, worth in passes:
+                useful |= worth != FALSE
+            found = merge(found, codes[useful])
+        return found
 
 
 NOTHING: I64 = np.zeros(0, dtype=np.int64)

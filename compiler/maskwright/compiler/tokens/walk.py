@@ -14,6 +14,8 @@ from maskwright.compiler.tokens.trie import TokenTrie
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
+ANY_BYTE: npt.NDArray[np.bool_] = np.ones(256, dtype=np.bool_)
+NO_TOKENS: I32 = np.zeros(0, dtype=np.int32)
 MAX_PUSHES_PER_BYTE = 8
 
 
@@ -33,12 +35,15 @@ class Walked:
         return self.left_code
 
 
+FINAL = Walked(NO_TOKENS, NO_TOKENS, np.zeros(0, dtype=np.int64))
+"""A final control has returned before a token begins (at the bottom of the stack nothing follows it)."""
+
+
 class Walker:
     """Walks controls of one machine. Holds the kernels' scratch arrays, so it belongs to one thread."""
 
-    def __init__(self, machine: Machine, tokens: TokenTrie, follow: npt.NDArray[np.bool_]) -> None:
-        """`follow` [256]: bytes that some caller can go on with; other rests are dropped at once."""
-        self.machine, self.tokens, self.follow = machine, tokens, follow
+    def __init__(self, machine: Machine, tokens: TokenTrie) -> None:
+        self.machine, self.tokens = machine, tokens
         depth, n = tokens.longest + 2, len(tokens.trie.order)
         self.states = tuple(np.zeros(depth, dtype=np.int32) for _ in range(3))
         arena = depth * max(MAX_PUSHES_PER_BYTE, 1)
@@ -46,11 +51,14 @@ class Walker:
         self.local = np.zeros(n, dtype=np.int32)
         self.left = tuple(np.zeros(n, dtype=np.int32) for _ in range(3))
 
-    def walk(self, control: int) -> Walked:
-        """About a millisecond for a control that takes most of 128k tokens, microseconds for a narrow one."""
+    def walk(self, control: int, follow: npt.NDArray[np.bool_] = ANY_BYTE) -> Walked:
+        """`follow` [256]: bytes that some caller can go on with; other rests are dropped at once.
+
+        About a millisecond for a control that takes most of 128k tokens, microseconds for a narrow one.
+        """
         t = self.tokens
         n_local, n_left = kernels.walk(
-            self.machine, t.trie, control, self.follow,
+            self.machine, t.trie, control, follow,
             self.states[0], self.states[1], self.states[2], self.arena[0], self.arena[1],
             self.local, self.left[0], self.left[1], self.left[2],
         )  # fmt: skip
