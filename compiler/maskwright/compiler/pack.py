@@ -3,9 +3,10 @@
     build_pack(vocabulary)   the pack's file as bytes: from the cache, or built (seconds for 128k tokens)
     prepare(vocabulary)      what compilations against this vocabulary share, read from those bytes
 
-The cache folder is `$MASKWRIGHT_CACHE` or `~/.cache/maskwright`; in its `packs` folder a pack lies as `<digest>.mwpack`, where
-workers look for it too, and `<key>.digest` names the pack of a (fingerprint, compiler version, frames) key. Files appear
-complete or not at all; a damaged one is built again. A folder that can't be written to only costs time.
+The cache folder is `$MASKWRIGHT_CACHE` or `~/.cache/maskwright`; in its `packs` folder a pack lies as
+`<digest>.mwpack`, where workers look for it too, and `<key>.digest` names the pack of a (fingerprint, compiler
+version, frames) key. Files appear complete or not at all; a damaged one is built again. A folder that can't be
+written to only costs time.
 """
 
 from __future__ import annotations
@@ -150,6 +151,7 @@ def _read_cached(folder: Path, key: str) -> bytes | None:
         data = (folder / f"{digest}.mwpack").read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise ArtifactError("file", 0, "its digest isn't its name")
+        VocabularyPack.from_bytes(data)
     except (OSError, ValueError, ArtifactError) as problem:
         if not isinstance(problem, FileNotFoundError):
             log.warning("the cached pack can't be used: %s", problem)

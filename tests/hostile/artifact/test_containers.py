@@ -112,11 +112,7 @@ def test_headers_that_are_not_headers(text: bytes) -> None:
 
 
 def row(**changes: Any) -> list[Any]:
-    return list(
-        (
-            {"name": "a", "offset": 192, "stored": 4, "raw": 4, "codec": "raw", "dtype": "u1"} | changes
-        ).values()
-    )
+    return list(({"name": "a", "offset": 192, "stored": 4, "raw": 4, "codec": "raw", "dtype": "u1"} | changes).values())
 
 
 def table(*rows: list[Any], body: bytes = b"\1\2\3\4", end: int = 192) -> bytes:
@@ -253,7 +249,5 @@ def test_a_pack_whose_fingerprint_is_not_its_table() -> None:
 
 
 def test_spaces_in_the_header_are_harmless() -> None:
-    data = with_header(
-        toy().artifact, lambda text: json.dumps(json.loads(text), separators=(",", ":")).encode()
-    )
+    data = with_header(toy().artifact, lambda text: json.dumps(json.loads(text), separators=(",", ":")).encode())
     assert read_container(data).header == read_container(toy().artifact).header

@@ -192,8 +192,12 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"return_move": lambda a: a[:-1]}, "return_move", "expected"),
     ({"row_base": put(0, 200)}, "row_base", "earlier"),
     ({"row_base": lambda a: a * 0 + np.arange(len(a)) + 6 + 1}, "row_base", "earlier"),
-    ({"patch_word": put(0, 10)}, "patch_word", "below"),
-    ({"patch_xor": lambda a: a * 0 + 0xFFFFFFFF}, "patch_xor", "isn't text"),
+    ({"patch_count": put(0, 99)}, "patch_count", "sum"),
+    ({"patch_flip": put(0, 9999)}, "patch_flip", "names flip"),
+    ({"patch_flip": lambda a: a * 0}, "patch_flip", "isn't above"),
+    ({"flip_step": put(0, 10)}, "flip_step", "steps to word"),
+    ({"flip_bits": lambda a: a * 0 + 0xFFFFFFFF}, "flip_bits", "isn't text"),
+    ({"flip_bits": lambda a: a[:-1]}, "flip_bits", "expected"),
     ({"context_frame": put(0, 5)}, "context_frame", "below"),
     (
         {"context_frame": lambda a: a[:0], "context_rows": lambda a: a[:0], "context_push": lambda a: a[:0]},
@@ -236,8 +240,9 @@ def test_a_mask_that_the_automaton_does_not_take_is_an_error(pack: VocabularyPac
     rows = len(sections["row_base"])
     sections["row_base"] = narrow(np.zeros(rows, np.int64))
     sections["patch_count"] = narrow(np.full(rows, len(words)))
-    sections["patch_word"] = narrow(np.tile(np.arange(len(words)), rows))
-    sections["patch_xor"] = np.tile(words, rows)
+    sections["patch_flip"] = narrow(np.tile(np.minimum(np.arange(len(words)), 1), rows))
+    sections["flip_step"] = sections["patch_flip"][: len(words)]
+    sections["flip_bits"] = words
     artifact = Artifact.from_bytes(put_together((header, sections)), pack)
     from maskwright.workers import Matcher
 
@@ -253,7 +258,7 @@ def test_chains_of_rows_are_bounded(pack: VocabularyPack, n: int, accepted: bool
     first = pack.rows.n_rows
     sections["row_base"] = narrow(np.arange(first, first + n))
     sections["patch_count"] = narrow(np.zeros(n, np.int64))
-    sections["patch_word"], sections["patch_xor"] = np.zeros(0, np.uint8), np.zeros(0, np.uint32)
+    sections["patch_flip"] = np.zeros(0, np.uint8)
     rows = sections["context_rows"].astype(np.uint32)
     rows[rows >= 2] = 2 * (first + n)
     sections["context_rows"] = narrow(rows)

@@ -27,6 +27,7 @@ from maskwright.compiler.artifact import (
 from maskwright.compiler.tokens.tables import NO_BASE, UNREACHED
 from maskwright.workers import ArtifactError, VocabularyPack
 from maskwright.workers.container import file_digest, narrow, read_container, write_container
+from maskwright.workers.tables import read_rows
 
 META = ArtifactMeta("regex", "cd" * 32, "{}", "00" * 32, "11" * 32, "0.0.0")
 
@@ -58,8 +59,10 @@ def test_an_artifact_holds_its_tables() -> None:
     assert np.where(move & 1, -2 - (move >> 1), move >> 1).tolist() == t.automaton.edge_move.tolist()
     for name in ("edge_low", "edge_high", "frame_verdicts", "action_target", "action_push", "symbol_callee"):
         assert c.array(name).tolist() == getattr(t.automaton, name).tolist()
-    assert c.array("patch_word").tolist() == t.rows.patch_word.tolist()
-    assert c.array("patch_xor").tolist() == t.rows.patch_xor.tolist()
+    rows = read_rows(c, len(toy().pack_tables.rows.row_base), np.full(10, 0xFFFFFFFF, np.uint32))
+    assert rows.patch_start.tolist() == t.rows.patch_start.tolist()
+    assert rows.patch_word.tolist() == t.rows.patch_word.tolist()
+    assert rows.patch_xor.tolist() == t.rows.patch_xor.tolist()
     assert c.header["start"] == t.start and c.json("frame_names") == [list(n) for n in t.frame_names]
 
 
@@ -129,9 +132,7 @@ def test_tables_that_cannot_be_written() -> None:
     move = a.edge_move.copy()
     move[0] = -1
     with pytest.raises(ValueError, match="no move"):
-        write_artifact(
-            dataclasses.replace(toy().tables, automaton=dataclasses.replace(a, edge_move=move)), meta=META
-        )
+        write_artifact(dataclasses.replace(toy().tables, automaton=dataclasses.replace(a, edge_move=move)), meta=META)
     words = VocabularyData([b"a"], {0: "<a>"}, [])
     with pytest.raises(ValueError, match="special and has bytes"):
         write_pack(toy().pack_tables, vocabulary=words, meta=PackMeta("", "0"))

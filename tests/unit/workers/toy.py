@@ -55,9 +55,7 @@ VOCAB_SIZE = 301
 
 
 def _edges(*moves: tuple[str, int, tuple[int, ...]]) -> tuple[Edge, ...]:
-    return tuple(
-        sorted((Edge(ord(m[0][0]), ord(m[0][-1]), Move(m[1], m[2])) for m in moves), key=lambda e: e.low)
-    )
+    return tuple(sorted((Edge(ord(m[0][0]), ord(m[0][-1]), Move(m[1], m[2])) for m in moves), key=lambda e: e.low))
 
 
 def pack_automaton() -> ByteAutomaton:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from maskwright.workers.compose import Composer
 from maskwright.workers.container import Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
-from maskwright.workers.compose import Composer
 from maskwright.workers.machine import Machine
 from maskwright.workers.pack import VocabularyPack, header_text, read_identity
 from maskwright.workers.rows import RowPool
@@ -42,9 +42,7 @@ class Artifact:
         self.vocab_size = pack.vocab_size
         self.automaton: Automaton = read_automaton(container, pack.automaton)
         rows = read_rows(container, pack.rows.n_rows, pack.text_words)
-        self.contexts: Contexts = read_contexts(
-            container, self.automaton, rows.n_rows, pack.residuals
-        )
+        self.contexts: Contexts = read_contexts(container, self.automaton, rows.n_rows, pack.residuals)
         self.start: int = _read_start(container, self.automaton, self.contexts)
         self.machine = Machine(self.automaton, pack.machine)
         self.rows = RowPool(rows, pack.words, pack.rows, Composer(self.contexts, pack))

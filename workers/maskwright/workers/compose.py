@@ -1,8 +1,10 @@
-"""Rows that an artifact doesn't store: a pack control's local mask with the residual tokens that a context accepts.
+"""Rows that an artifact doesn't store: a pack control's local mask with the residual tokens that a context
+accepts.
 
-The pack knows for each of its controls which tokens leave its frame, and with which residual; a context is a vector of bits,
-one for each residual of its frame. So a row is one gather of bits and one scatter of tokens: tens of microseconds, once.
-Compilers leave such rows out for controls that decoding seldom meets (`hot` in the pack).
+The pack knows for each of its controls which tokens leave its frame, and with which residual; a context is a
+vector of bits, one for each residual of its frame. So a row is one gather of bits and one scatter of tokens:
+tens of microseconds, once. Compilers leave such rows out for controls that decoding seldom meets (`hot` in
+the pack).
 """
 
 from __future__ import annotations

@@ -162,9 +162,7 @@ def _read_tokens(container: Container) -> tuple[Array, memoryview, Array]:
     flags, offsets = container.array("token_flags"), container.array("token_offsets")
     blob = container.array("token_blob")
     if flags.dtype != np.uint8 or blob.dtype != np.uint8 or offsets.dtype != np.uint32:
-        raise ArtifactError(
-            "token_flags", container.offset("token_flags"), "the token table has wrong dtypes"
-        )
+        raise ArtifactError("token_flags", container.offset("token_flags"), "the token table has wrong dtypes")
     if not 0 < len(flags) <= MAX_VOCABULARY or int(flags.max()) > SPECIAL:
         raise ArtifactError(
             "token_flags", container.offset("token_flags"), "an unknown flag, or too few or too many tokens"
@@ -180,9 +178,7 @@ def _read_tokens(container: Container) -> tuple[Array, memoryview, Array]:
     return offsets, blob.data, flags
 
 
-def _check_fingerprint(
-    container: Container, stated: str, offsets: Array, blob: memoryview, flags: Array
-) -> None:
+def _check_fingerprint(container: Container, stated: str, offsets: Array, blob: memoryview, flags: Array) -> None:
     found = table_fingerprint(flags, offsets[1:] - offsets[:-1], blob)
     if found != stated:
         raise ArtifactError("header", None, f"the token table's fingerprint is {found}, not {stated[:64]}")
@@ -204,11 +200,5 @@ def _read_stop_ids(container: Container, vocab_size: int) -> tuple[int, ...]:
 
 def _check_ids(container: Container, name: str, length: int | None, below: int) -> None:
     ids = container.array(name)
-    if (
-        ids.dtype.kind != "u"
-        or (length is not None and len(ids) != length)
-        or (len(ids) and int(ids.max()) >= below)
-    ):
-        raise ArtifactError(
-            name, container.offset(name), f"isn't {'' if length is None else length} ids below {below}"
-        )
+    if ids.dtype.kind != "u" or (length is not None and len(ids) != length) or (len(ids) and int(ids.max()) >= below):
+        raise ArtifactError(name, container.offset(name), f"isn't {'' if length is None else length} ids below {below}")

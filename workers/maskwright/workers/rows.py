@@ -42,20 +42,18 @@ class RowPool:
         "_composer",
         "_first",
         "_first_composed",
-        "_rows",
         "_start",
         "_uses",
         "_word",
         "_words",
         "_xor",
         "dense",
+        "tables",
         "thin",
     )
 
-    def __init__(
-        self, rows: Rows, words: int, base: RowPool | None, composer: Composer | None = None
-    ) -> None:
-        self._rows, self._words, self._base = rows, words, base
+    def __init__(self, rows: Rows, words: int, base: RowPool | None, composer: Composer | None = None) -> None:
+        self.tables, self._words, self._base = rows, words, base
         self._first = rows.first_row + 1
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
         self._base_of = rows.base.data
@@ -64,14 +62,12 @@ class RowPool:
         self._composer = composer
         self._first_composed = self._first + len(rows.base)
         own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
-        self.dense: list[memoryview | None] = (
-            base.dense + own if base else [np.zeros(words, np.uint32).data, *own]
-        )
+        self.dense: list[memoryview | None] = base.dense + own if base else [np.zeros(words, np.uint32).data, *own]
 
     @property
     def n_rows(self) -> int:
         """The global count: rows below it exist."""
-        return self._rows.n_rows
+        return self.tables.n_rows
 
     def fill(self, view: memoryview, index: int) -> None:
         """Writes any row into `view`, [words] of 32 bits."""
@@ -137,7 +133,7 @@ class RowPool:
     def _flip(self, words: np.ndarray[tuple[int], np.dtype[np.uint32]], chain: list[int]) -> None:
         for own in chain:
             part = slice(self._start[own], self._start[own + 1])
-            words[self._rows.patch_word[part]] ^= self._rows.patch_xor[part]
+            words[self.tables.patch_word[part]] ^= self.tables.patch_xor[part]
 
     def _chain(self, index: int) -> tuple[list[int], memoryview]:
         """Own rows whose patches make this row, at most `tables.MAX_CHAIN`, on top of a dense one."""

@@ -6,6 +6,7 @@ the pack's, an artifact's own follow. Stored values avoid sentinels, so that the
     counts                     instead of starts; their sum must be the length of the array they divide
     verdict, return_move,      value + 1, 0 for none
     row_base, context_push
+    patch_flip, flip_step      differences from the one before, the first as it is
     edge_move                  2 * control, or 2 * action + 1
     context_rows               2 * (row + 1) + may_end, 0 for unreached
 
@@ -32,7 +33,7 @@ AUTOMATON_SECTIONS = (
     "edge_count", "edge_low", "edge_high", "edge_move", "verdict", "frame_controls", "frame_symbols",
     "frame_verdicts", "action_count", "action_target", "action_push", "symbol_callee", "return_move",
 )  # fmt: skip
-ROW_SECTIONS = ("row_base", "patch_count", "patch_word", "patch_xor")
+ROW_SECTIONS = ("row_base", "patch_count", "patch_flip", "flip_step", "flip_bits")
 CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push")
 MAX_PUSHES = 4096
 """Symbols that one action may push."""
@@ -84,8 +85,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """Of each pack control the tokens that leave its frame: `token[start[c] : start[c + 1]]`, each with the place of its
-    residual among the `counts[f]` of the control's frame.
+    """Of each pack control the tokens that leave its frame: `token[start[c] : start[c + 1]]`, each with the
+    place of its residual among the `counts[f]` of the control's frame.
     """
 
     counts: I64  # [frames]
@@ -99,9 +100,9 @@ class Contexts:
     """Contexts; the value of control c in context q is `rows[row_offset[q] + c]`, that of symbol s
     `push[push_offset[q] + s]`.
 
-    A value is 0 (never there) or 2 * row index + may_end; the row index is row + 1, and from `first_composed` on that
-    of a composed row: `composed_context` and `composed_control` say of which. `bits[bits_start[q] : bits_start[q + 1]]`
-    packs the residuals that context q, of a pack's frame, accepts.
+    A value is 0 (never there) or 2 * row index + may_end; the row index is row + 1, and from `first_composed`
+    on that of a composed row: `composed_context` and `composed_control` say of which. `bits[bits_start[q] :
+    bits_start[q + 1]]` packs the residuals that context q, of a pack's frame, accepts.
     """
 
     frame: Array
@@ -184,9 +185,7 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
     control_frame = np.concatenate([base.all_control_frame, np.repeat(own_frames, np.diff(controls))])
     symbol_frame = np.concatenate([base.all_symbol_frame, np.repeat(own_frames, np.diff(symbols))])
     symbol_callee = np.concatenate([base.all_symbol_callee, callee])
-    action_frame, action_target = _read_actions(
-        read, action_start, push, symbol_frame, symbol_callee, control_frame
-    )
+    action_frame, action_target = _read_actions(read, action_start, push, symbol_frame, symbol_callee, control_frame)
     all_action_frame = np.concatenate([base.all_action_frame, action_frame])
     own_frame = control_frame[base.n_controls :]
     if (verdict > all_verdicts[own_frame]).any():
@@ -220,9 +219,7 @@ def _read_actions(
     chained[start[:-1]] = True
     read.require("action_push", chained, "isn't pushed in the frame that its symbol belongs to")
     lands = callees[start[1:] - 1]
-    read.require(
-        "action_target", control_frame[target] == lands, "isn't in the frame that the last symbol calls"
-    )
+    read.require("action_target", control_frame[target] == lands, "isn't in the frame that the last symbol calls")
     return frames[start[:-1]], target
 
 
@@ -244,9 +241,7 @@ def _read_edges(
     read.require("edge_move", number < bound, "names no control or action")
     # A move's frame, read from one array: controls first, actions behind them.
     frames = np.concatenate([control_frame, action_frame])[number + is_action * len(control_frame)]
-    read.require(
-        "edge_move", frames == np.repeat(own_frame, np.diff(start)), "leaves its frame without a call"
-    )
+    read.require("edge_move", frames == np.repeat(own_frame, np.diff(start)), "leaves its frame without a call")
     return high, move
 
 
@@ -274,15 +269,38 @@ def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.u
     own = np.arange(first_row, first_row + len(base))
     read.require("row_base", base <= own, "isn't an earlier row")
     _check_chains(read, base, first_row)
-    word = read.values("patch_word", below=len(text_words))
-    xor = read.values("patch_xor", len(word))
-    start = read.starts("patch_count", len(word), len(base))
-    ascending = np.ones(len(word), bool)
+    word, xor = _read_flips(read, text_words)
+    flip, start = _read_patches(read, len(base), len(word))
+    word, xor = word[flip], xor[flip]
+    ascending = np.empty(len(flip), bool)
     ascending[1:] = word[1:] > word[:-1]
-    ascending[start[:-1][start[:-1] < len(word)]] = True
-    read.require("patch_word", ascending, "isn't above the patch before it")
-    read.require("patch_xor", (xor & ~text_words[word]) == 0, "holds a token that isn't text")
+    ascending[start[:-1][start[:-1] < len(flip)]] = True
+    read.require("patch_flip", ascending, "isn't above the word before it")
     return Rows(first_row, first_row + len(base), base, start, word, xor)
+
+
+def _read_flips(
+    read: _Reader, text_words: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The distinct (word, bits) pairs that patches are made of, words ascending."""
+    word = read.values("flip_step").cumsum(dtype=np.int64)
+    if len(word) and int(word[-1]) >= len(text_words):
+        raise read.fail("flip_step", f"steps to word {int(word[-1])} of {len(text_words)}")
+    bits = read.values("flip_bits", len(word)).astype(np.uint32)
+    read.require("flip_bits", (bits & ~text_words[word]) == 0, "holds a token that isn't text")
+    return word.astype(np.uint32), bits
+
+
+def _read_patches(read: _Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
+    """For each patch its flip, and where each row's patches begin."""
+    step = read.values("patch_flip")
+    start = read.starts("patch_count", len(step), n_rows)
+    total = np.zeros(len(step) + 1, np.int64)
+    step.cumsum(dtype=np.int64, out=total[1:])
+    flip = total[1:] - np.repeat(total[start[:-1]], start[1:] - start[:-1])
+    if len(flip) and int(flip.max()) >= n_flips:
+        raise read.fail("patch_flip", f"names flip {int(flip.max())} of {n_flips}")
+    return flip, start
 
 
 def _check_chains(read: _Reader, base: I64, first_row: int) -> None:

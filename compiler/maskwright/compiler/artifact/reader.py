@@ -26,11 +26,7 @@ def read_pack_tables(pack: VocabularyPack) -> PackTables:
     residuals = pack.residuals
     suffix = _ids(pack, "code_suffix", 1 << 32)
     names, entries = pack.json_section("entry_names"), pack.section("entry_controls")
-    if (
-        not isinstance(names, list)
-        or len(names) != len(entries)
-        or not all(isinstance(n, str) for n in names)
-    ):
+    if not isinstance(names, list) or len(names) != len(entries) or not all(isinstance(n, str) for n in names):
         raise ArtifactError("entry_names", None, "isn't a name for each entry")
     return PackTables(
         automaton=automaton,
@@ -71,23 +67,18 @@ def _automaton(pack: VocabularyPack) -> AutomatonTables:
 
 
 def _rows(pack: VocabularyPack) -> RowTables:
-    base = pack.section("row_base").astype(np.int64)
-    word = pack.section("patch_word")
+    rows = pack.rows.tables
     return RowTables(
-        row_base=np.where(base == 0, NO_BASE, base - 1).astype(np.uint32),
-        patch_start=_starts(pack, "patch_count", len(base), len(word)),
-        patch_word=word.astype(np.uint32),
-        patch_xor=pack.section("patch_xor").astype(np.uint32),
+        row_base=np.where(rows.base == 0, NO_BASE, rows.base - 1).astype(np.uint32),
+        patch_start=rows.patch_start.astype(np.uint32),
+        patch_word=rows.patch_word,
+        patch_xor=rows.patch_xor,
     )
 
 
 def _ids(pack: VocabularyPack, name: str, below: int, length: int | None = None) -> Array:
     ids = pack.section(name)
-    if (
-        ids.dtype.kind != "u"
-        or (length is not None and len(ids) != length)
-        or (len(ids) and int(ids.max()) >= below)
-    ):
+    if ids.dtype.kind != "u" or (length is not None and len(ids) != length) or (len(ids) and int(ids.max()) >= below):
         raise ArtifactError(name, None, f"isn't {'' if length is None else length} ids below {below}")
     return ids
 

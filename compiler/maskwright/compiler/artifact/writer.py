@@ -162,8 +162,14 @@ def _automaton_sections(t: AutomatonTables) -> Iterator[Named]:
 def _row_sections(t: RowTables) -> Iterator[Named]:
     yield "row_base", narrow(np.where(t.row_base == NO_BASE, 0, t.row_base.astype(np.int64) + 1))
     yield "patch_count", narrow(_counts(t.patch_start))
-    yield "patch_word", narrow(t.patch_word)
-    yield "patch_xor", t.patch_xor.astype(np.uint32)
+    pairs = t.patch_word.astype(np.uint64) << np.uint64(32) | t.patch_xor.astype(np.uint64)
+    flips, number = np.unique(pairs, return_inverse=True)
+    begins = t.patch_start[:-1][t.patch_start[:-1] < len(pairs)]
+    steps = np.diff(number.astype(np.int64), prepend=0)
+    steps[begins] = number[begins]
+    yield "patch_flip", narrow(steps)
+    yield "flip_step", narrow(np.diff((flips >> np.uint64(32)).astype(np.int64), prepend=0))
+    yield "flip_bits", (flips & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
 def _context_sections(t: ContextTables) -> Iterator[Named]:
