@@ -126,7 +126,7 @@ def usable(seed: int) -> tuple[ByteAutomaton, ByteAutomaton, PreparedVocabulary,
 @pytest.mark.parametrize("shared", [64, 1])
 def test_masks_equal_brute_force(seed: int, shared: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "LEAST_SHARED_BYTES", shared)  # 1: every call of a library frame is walked beside it
-    raw, a, prepared, tokens = usable(seed)
+    _raw, a, prepared, tokens = usable(seed)
     tables, _ = build_tokens(a, prepared, Limits())
     run = Runner(a, tables, prepared)
     rng = random.Random(seed)

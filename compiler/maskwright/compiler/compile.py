@@ -1,10 +1,10 @@
 """The pipeline, source to artifact.
 
-    front end    schema or pattern -> frames, explored and specialised   (schema/, regex/)
-    spell        bytes that the vocabulary can't spell are cut            (automaton/spell.py)
-    minimise     equal controls and frames are merged                     (automaton/minimise.py)
-    tokens       masks, contexts, rows                                    (tokens/build.py)
-    write        the artifact's bytes                                     (artifact/writer.py)
+front end    schema or pattern -> frames, explored and specialised   (schema/, regex/)
+spell        bytes that the vocabulary can't spell are cut            (automaton/spell.py)
+minimise     equal controls and frames are merged                     (automaton/minimise.py)
+tokens       masks, contexts, rows                                    (tokens/build.py)
+write        the artifact's bytes                                     (artifact/writer.py)
 """
 
 from __future__ import annotations

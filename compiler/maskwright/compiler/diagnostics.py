@@ -81,9 +81,7 @@ class CompileError(Exception):
     """A source was refused. `diagnostics` holds at least one of severity error."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | Diagnostic) -> None:
-        self.diagnostics: list[Diagnostic] = (
-            [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
-        )
+        self.diagnostics: list[Diagnostic] = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
         super().__init__("; ".join(str(d) for d in self.diagnostics))
 
 

@@ -49,6 +49,8 @@ _ITEM_BYTES = {name: np.dtype(kind).itemsize for name, kind in DTYPES.items()}
 _ROW = (str, int, int, int, str, str)
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _COMPRESS_FROM, _WORTH = 256, 0.95
+LEVEL = 6
+"""Of zlib: 9 takes seven times as long for 5% less."""
 
 if sys.byteorder != "little":
     raise ImportError("masks and files are little-endian, and so must be the machine")
@@ -270,7 +272,7 @@ def write_container(
 
 def _deflate(raw: bytes) -> tuple[bytes, str]:
     if len(raw) > _COMPRESS_FROM:
-        packed = zlib.compress(raw, 9)
+        packed = zlib.compress(raw, 6)
         if len(packed) < _WORTH * len(raw):
             return packed, "zlib"
     return raw, "raw"

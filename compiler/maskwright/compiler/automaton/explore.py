@@ -14,13 +14,15 @@ productive part: the least fixpoint of "frame F can return verdict v".
 
 Rules: Stay ranges of one state are disjoint. A Call takes the first bytes that its callee's start state takes, less
 those of the Stays and, with `first`, only those in it; two Calls may not share a byte. The start state of a
-called frame doesn't accept (it consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the front end, not of its input.
+called frame doesn't accept (it consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the
+front end, not of its input.
 
 An `External` names a frame of the base library (the vocabulary pack); its verdicts are the ints 0..n-1.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -160,7 +162,9 @@ class _Explorer:
         build = self.builds.get(frame)
         if build is None:
             if len(self.builds) >= self.limits.frames:
-                raise LimitExceeded("frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=frame.pointer)
+                raise LimitExceeded(
+                    "frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=frame.pointer
+                )
             build = self.builds[frame] = _FrameBuild(frame, self.out.first_frame + len(self.builds))
             self.control(build, build.start)
         return build
@@ -245,13 +249,14 @@ class _Explorer:
     # -- materialising -------------------------------------------------------------------------------------------
 
     def finish(
-        self, start: int | None = None, accepting: frozenset[int] = frozenset({0}), entries: dict[str, int] | None = None
+        self,
+        start: int | None = None,
+        accepting: frozenset[int] = frozenset({0}),
+        entries: dict[str, int] | None = None,
     ) -> ByteAutomaton:
         out = self.out
         out.start, out.accepting_verdicts, out.entries = start, accepting, entries or {}
-        out.frames = [
-            FrameInfo(b.frame.name, b.frame.pointer, max(1, len(b.verdicts))) for b in self.builds.values()
-        ]
+        out.frames = [FrameInfo(b.frame.name, b.frame.pointer, max(1, len(b.verdicts))) for b in self.builds.values()]
         for (caller, callee), returns in zip(self.symbol_frames, self.returns, strict=True):
             number, verdicts = self.callee_of(callee)
             moves = tuple(Move(returns[v]) if v in returns else None for v in range(verdicts))
@@ -302,7 +307,7 @@ class _Explorer:
                 for low, high in _restrict(e.low, e.high, first):
                     found.extend(Edge(x, y, move) for x, y in _without(low, high, taken))
         found.sort(key=lambda e: e.low)
-        for one, two in zip(found, found[1:], strict=False):
+        for one, two in itertools.pairwise(found):
             if two.low <= one.high:
                 raise ValueError(f"control {control}: two transitions share byte {two.low}")
         done[control] = tuple(found)

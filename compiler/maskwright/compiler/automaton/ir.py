@@ -18,7 +18,8 @@ nothing is lost by that, no byte may be both an edge of an accepting control and
 digits never follow a number); `verify` checks it.
 
 `base`: controls and symbols below `base.n_controls` / `base.n_symbols` are those of an already finished automaton (the
-frames that a vocabulary pack holds). They're called, never copied or changed; an automaton without base is complete in itself.
+frames that a vocabulary pack holds). They're called, never copied or changed; an automaton without base is complete
+in itself.
 
 After `specialise`, every configuration that can be reached can be completed: each return of an accepting control
 reached in context is a move, never None. Token masks rely on this: a token is legal exactly when its bytes run.
@@ -295,8 +296,9 @@ def _symbol_faults(a: ByteAutomaton) -> Iterator[str]:
         if not 0 <= sym.callee < a.n_frames or not a.first_frame <= sym.caller < a.n_frames:
             yield f"symbol {s} names no frame"
             continue
-        if len(sym.returns) != a.frame_info(sym.callee).verdicts:
-            yield f"symbol {s} has {len(sym.returns)} returns, its frame has {a.frame_info(sym.callee).verdicts} verdicts"
+        verdicts = a.frame_info(sym.callee).verdicts
+        if len(sym.returns) != verdicts:
+            yield f"symbol {s} has {len(sym.returns)} returns, its frame has {verdicts} verdicts"
         for m in sym.returns:
             if m is not None:
                 yield from _move_faults(a, m, sym.caller, f"symbol {s}")
@@ -334,7 +336,7 @@ def bytes_after_return(a: ByteAutomaton) -> dict[tuple[int, int], int]:
         for v, m in enumerate(a.symbol(s).returns):
             if m is not None:
                 targets.setdefault((a.symbol(s).callee, v), set()).add(m.target)
-    out = {key: 0 for key in targets}
+    out = dict.fromkeys(targets, 0)
     changed = True
     while changed:
         changed = False

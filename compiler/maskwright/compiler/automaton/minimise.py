@@ -1,13 +1,13 @@
 """Merge equivalent controls and frames, and number everything canonically.
 
-Partition refinement over controls and symbols together (a symbol is a node whose successors are its returns). Only nodes
-whose successors changed block are looked at again, and the largest part of a split block keeps its number, as in
-Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap stay apart, because a frame's
-controls are contiguous in the tables.
+Partition refinement over controls and symbols together (a symbol is a node whose successors are its returns). Only
+nodes whose successors changed block are looked at again, and the largest part of a split block keeps its number, as
+in Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap stay apart, because a
+frame's controls are contiguous in the tables.
 
 Numbering is by breadth-first search from the start (or the entries), so that it depends on the language and its frames
-only, not on the order of exploration. What the search doesn't reach is dropped. Controls of a frame are contiguous, symbols that
-a frame pushes are contiguous.
+only, not on the order of exploration. What the search doesn't reach is dropped. Controls of a frame are contiguous,
+symbols that a frame pushes are contiguous.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ Key = tuple[int, Bits]
 
 
 def specialise(a: ByteAutomaton, limits: Limits | None = None) -> ByteAutomaton:
-    """The automaton with each control live in its context; libraries keep what their entries need, and lose dead entries."""
+    """The automaton with each control live in its context; libraries keep what their entries need, and lose dead
+    entries.
+    """
     return _Specialiser(a, limits or Limits()).run()
 
 
@@ -183,7 +185,9 @@ class _Specialiser:
         if found is None:
             if len(self.controls) >= self.limits.states:
                 info = self.a.frame_info(self.a.frame_of(c))
-                raise LimitExceeded("states", self.limits.states, len(self.controls) + 1, "specialise", pointer=info.pointer)
+                raise LimitExceeded(
+                    "states", self.limits.states, len(self.controls) + 1, "specialise", pointer=info.pointer
+                )
             found = self.controls[c, use] = self.first + len(self.out.edges)
             self.out.edges.append(())
             self.out.verdict.append(-1)

@@ -1,8 +1,9 @@
 """Cut the bytes that the vocabulary can't spell.
 
-A mask must never lead to where no token goes on. A byte is spellable when some token is exactly that byte; over spellable
-bytes every live control has a legal token. So edges on other bytes are cut (the language is narrowed to texts of spellable bytes)
-and what can't finish any more is cut with them. Byte-level and byte-fallback vocabularies spell all 256.
+A mask must never lead to where no token goes on. A byte is spellable when some token is exactly that byte; over
+spellable bytes every live control has a legal token. So edges on other bytes are cut (the language is narrowed to
+texts of spellable bytes) and what can't finish any more is cut with them. Byte-level and byte-fallback vocabularies
+spell all 256.
 """
 
 from __future__ import annotations

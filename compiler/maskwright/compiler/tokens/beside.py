@@ -1,13 +1,13 @@
 """The differential walk: a control that mostly does what a pack's control does, walked only where they differ.
 
 A half-written key of an open object reads either the next letter of a declared name or anything else, and anything else
-calls the pack's `key` frame: nearly the whole vocabulary is legal there. Such a control q has edges that push a symbol s
-and go where the pack's control p goes, on nearly all bytes. Its mask in context c is then the mask of p in context
-push(c, s), but for the tokens that this module finds: both are walked side by side, and a subtree is skipped as soon as q's
-run has become p's run on top of s.
+calls the pack's `key` frame: nearly the whole vocabulary is legal there. Such a control q has edges that push a
+symbol s and go where the pack's control p goes, on nearly all bytes. Its mask in context c is then the mask of p in
+context push(c, s), but for the tokens that this module finds: both are walked side by side, and a subtree is skipped
+as soon as q's run has become p's run on top of s.
 
-`Beside.token[i]` is worth `code[i]` from q (in the codes of q's frame) where the base says `base_code[i]` from p (in the codes of
-p's frame); both use kernels.FALSE and kernels.TRUE.
+`Beside.token[i]` is worth `code[i]` from q (in the codes of q's frame) where the base says `base_code[i]` from p (in
+the codes of p's frame); both use kernels.FALSE and kernels.TRUE.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def walk_beside(
     arena: Array,
     out: Array,
 ) -> int:
-    """Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset), stack, top."""
+    """Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset),
+    stack, top.
+    """
     for side in range(2):
         state[side, 0, 0] = 1
         state[side, 2, 0] = -1

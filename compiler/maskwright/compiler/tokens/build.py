@@ -28,7 +28,15 @@ from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
 from maskwright.compiler.tokens.rows import Row, RowStore
-from maskwright.compiler.tokens.tables import COMPOSED, NO_BASE, UNREACHED, AutomatonTables, ContextTables, TokenTables, starts
+from maskwright.compiler.tokens.tables import (
+    COMPOSED,
+    NO_BASE,
+    UNREACHED,
+    AutomatonTables,
+    ContextTables,
+    TokenTables,
+    starts,
+)
 from maskwright.compiler.tokens.walk import FINAL, NO_TOKENS, Walked, Walker
 
 T = TypeVar("T")
@@ -61,9 +69,7 @@ def build_tokens(
     walker = Walker(prepared.machine(automaton), prepared.tokens)
     walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
     residuals = clock.run("close", lambda: close_residuals(a, walked, walker, prepared.residuals))
-    contexts = clock.run(
-        "contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline)
-    )
+    contexts = clock.run("contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline))
     store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits)
     rows = _Rows(a, prepared, walked, residuals, contexts, store)
     entries = clock.run("rows", lambda: rows.run(clock))
@@ -75,7 +81,8 @@ def build_tokens(
 
 
 def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
-    """By own frame, [256]: bytes that some caller goes on with after its return; no other rest can be worth anything."""
+    """By own frame, [256]: bytes that some caller goes on with after its return; no other rest can be worth anything.
+    """
     bits = dict.fromkeys(range(a.first_frame, a.n_frames), 0)
     for (frame, _), found in bytes_after_return(a).items():
         if frame in bits:
@@ -146,7 +153,9 @@ class _Rows:
         entries: dict[tuple[int, int], int] = {}
         for c in clock.watch(sorted(where), "rows"):
             verdict, codes = self.a.verdict_of(c), self.residuals.codes[self.a.frame_of(c)]
-            end = int(places(codes, np.array([verdict * self.prepared.tokens.n_suffixes]))[0]) if verdict >= 0 else -2  # false
+            end = (
+                int(places(codes, np.array([verdict * self.prepared.tokens.n_suffixes]))[0]) if verdict >= 0 else -2
+            )  # false
             composed = c < self.a.first_control and not self.prepared.tables.hot[c]
             for q in where[c]:
                 may_end = int(self.contexts[q].vector[end])
@@ -184,9 +193,7 @@ class _Rows:
 class _Local:
     """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
 
-    def __init__(
-        self, rows: _Rows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]
-    ) -> None:
+    def __init__(self, rows: _Rows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]) -> None:
         """`token`: residual tokens, ascending; `at`: the place of each one's residual in the frame's vector."""
         self.rows, self.root, self.token, self.at = rows, root, token, at
         self.known: dict[bytes, Row] = {}

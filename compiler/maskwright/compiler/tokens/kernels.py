@@ -198,7 +198,8 @@ def count_characters(
     moves: Array, quote: int, text: Array, place: Array, end: Array, suffix_of: Array, lexical: Array
 ) -> tuple[Array, Array]:
     """For each suffix, read inside a JSON string: how many characters it needs before it ends or closes the string, and
-    the rest behind the quote (0: nothing), -1 when it doesn't close, -2 when it can't be read or its rest isn't lexical.
+    the rest behind the quote (0: nothing), -1 when it doesn't close, -2 when it can't be read or its rest isn't
+    lexical.
 
     `moves` [states, 256] is the automaton of a string's inside; state 0 is the one between characters.
     """

@@ -5,6 +5,7 @@ The dense moves of the pack's controls are made once per vocabulary and shared; 
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,6 @@ def flatten(a: ByteAutomaton, base: AutomatonTables | None = None) -> AutomatonT
     )
 
 
-
 def _ranges(frames: list[int], first_frame: int, n_frames: int, first: int) -> npt.NDArray[np.uint32]:
     """Where each frame's contiguous members begin."""
     assert frames == sorted(frames), "the automaton is laid out frame by frame"
@@ -76,7 +76,9 @@ def dense_moves(t: AutomatonTables) -> I32:
     n = len(t.verdict)
     out = np.full((n, 256), NONE, dtype=np.int32)
     owner = np.repeat(np.arange(n), lengths(t.edge_start))
-    for control, low, high, move in zip(owner.tolist(), t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True):
+    for control, low, high, move in zip(
+        owner.tolist(), t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True
+    ):
         out[control, low : high + 1] = move
     return out
 
@@ -125,7 +127,7 @@ def unflatten(t: AutomatonTables, names: list[tuple[str, str]], entries: dict[st
         for low, high, m in zip(t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True)
     ]
     starts = t.edge_start.tolist()
-    out.edges = [tuple(edges[i:j]) for i, j in zip(starts, starts[1:], strict=False)]
+    out.edges = [tuple(edges[i:j]) for i, j in itertools.pairwise(starts)]
     out.verdict = t.verdict.tolist()
     out.frame = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_controls)).tolist()
     callers = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_symbols)).tolist()

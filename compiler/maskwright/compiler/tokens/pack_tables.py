@@ -97,9 +97,7 @@ def build_pack_tables(
 class _Sift:
     """Drops the residuals that can't matter, and lets one rest stand for all that are the same."""
 
-    def __init__(
-        self, library: ByteAutomaton, tokens: TokenTrie, inside: frozenset[tuple[int, int]] | None
-    ) -> None:
+    def __init__(self, library: ByteAutomaton, tokens: TokenTrie, inside: frozenset[tuple[int, int]] | None) -> None:
         self.library, self.n, self.inside = library, tokens.n_suffixes, inside
         self.lexical = lexical_rests(tokens)
         self.inside_rests = inside_rests(tokens, self.lexical)

@@ -1,11 +1,12 @@
 """A vocabulary made ready for compilation: its trie, the pack's frames as automaton, machine, walks and residuals.
 
-Everything here is read from a vocabulary pack's tables, or shared with its building, so that what artifacts are compiled
-against is exactly what workers load. Immutable after construction but for caches of dense rows.
+Everything here is read from a vocabulary pack's tables, or shared with its building, so that what artifacts are
+compiled against is exactly what workers load. Immutable after construction but for caches of dense rows.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -52,7 +53,7 @@ class PreparedVocabulary:
         t, n = self.tables, self.tokens.n_suffixes
         code = t.code_verdict.astype(np.int64) * n + t.code_suffix
         bounds = t.code_start.tolist()
-        codes = {f: code[i:j] for f, (i, j) in enumerate(zip(bounds, bounds[1:], strict=False))}
+        codes = {f: code[i:j] for f, (i, j) in enumerate(itertools.pairwise(bounds))}
         walker = Walker(build_machine(t.automaton, None, None), self.tokens)
         return Residuals(codes, make=lambda s: make_gather(self.library, s, codes, walker))
 

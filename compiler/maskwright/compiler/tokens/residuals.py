@@ -70,7 +70,7 @@ def close_residuals(
 class _Closure:
     def __init__(self, a: ByteAutomaton, walker: Walker, base: Residuals) -> None:
         self.a, self.walker, self.base = a, walker, base
-        self.found: dict[int, I64] = {f: NOTHING for f in range(a.first_frame, a.n_frames)}
+        self.found: dict[int, I64] = dict.fromkeys(range(a.first_frame, a.n_frames), NOTHING)
         self.pending: dict[int, I64] = {}
         self.callers: dict[int, list[int]] = {}
         self.returns: dict[int, I32] = {}
@@ -122,9 +122,9 @@ class _Closure:
             out.gather[s] = places(out.codes[sym.caller], value)
         return out
 
-
     def worth_something(self, symbols: list[int]) -> I64:
-        """The codes of one callee that aren't false for all the symbols that call it, and those that ask for the end."""
+        """The codes of one callee that aren't false for all the symbols that call it, and those that ask for the end.
+        """
         found = NOTHING
         for passes in zip(*(self.values[s] for s in symbols), strict=True):
             codes = passes[0][0]

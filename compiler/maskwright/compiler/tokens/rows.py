@@ -1,9 +1,9 @@
 """Distinct mask rows, kept as differences.
 
-A row is described by a *root*, a row that is already stored (or NO_BASE: no bit set), and the tokens whose bits are flipped
-on it, ascending. Equal descriptions are one row. What is stored is the shorter of: the difference from the root, the
-difference from a row with the same root that the caller suggests. So a control's rows in many contexts, which differ in a
-few tokens each, cost those tokens only, and nothing is made dense at compile time.
+A row is described by a *root*, a row that is already stored (or NO_BASE: no bit set), and the tokens whose bits are
+flipped on it, ascending. Equal descriptions are one row. What is stored is the shorter of: the difference from the
+root, the difference from a row with the same root that the caller suggests. So a control's rows in many contexts,
+which differ in a few tokens each, cost those tokens only, and nothing is made dense at compile time.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ A row entry is 2 * row + may_end, or UNREACHED for a control that q's frame can'
 COMPOSED isn't stored: it's the pack's row of that control with the bits of those residual tokens whose residual the
 context accepts, and the worker makes it on first use. The compiler stores the rows of the pack's controls that
 decoding meets often, and leaves the others (inside long white space, counted strings, escapes) to be composed.
-A mask row is a base row (the pack's, an earlier own one, or row NO_BASE: all zero) with 32-bit words xor-ed. Bit t % 32 of
-word t // 32 is token t. Rows hold text tokens only: stop tokens are the worker's, by may_end.
+A mask row is a base row (the pack's, an earlier own one, or row NO_BASE: all zero) with 32-bit words xor-ed. Bit t %
+32 of word t // 32 is token t. Rows hold text tokens only: stop tokens are the worker's, by may_end.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class ContextTables:
     push_start: U32  # [q + 1] into context_push; entry count is the frame's number of symbols
     context_rows: U32  # 2 * global row + may_end, or UNREACHED
     context_push: U32  # context, or UNREACHED for a symbol never pushed in q
-    context_bits: U8  # for each context of a pack's frame which of the frame's residuals it accepts, packed, bit i of byte i // 8
+    context_bits: (
+        U8  # for each context of a pack's frame which of the frame's residuals it accepts, packed, bit i of byte i // 8
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,10 @@ class TokenTables:
 class PackTables:
     """A vocabulary pack's tables: frames without a start, and each control's walk over the vocabulary.
 
-    A frame's residuals are `code_*[code_start[f] : code_start[f + 1]]`, ascending by (verdict, suffix): all that a stack can
-    say about masks in the frame is which of them it accepts. Those of control c, `residual_*[residual_start[c] :
-    residual_start[c + 1]]`, are tokens, ascending, that leave c's frame; `residual_place` is the place among the
-    frame's residuals. `hot` marks the controls whose rows artifacts store.
+    A frame's residuals are `code_*[code_start[f] : code_start[f + 1]]`, ascending by (verdict, suffix): all that a
+    stack can say about masks in the frame is which of them it accepts. Those of control c,
+    `residual_*[residual_start[c] : residual_start[c + 1]]`, are tokens, ascending, that leave c's frame;
+    `residual_place` is the place among the frame's residuals. `hot` marks the controls whose rows artifacts store.
     """
 
     automaton: AutomatonTables

@@ -4,8 +4,8 @@ Walking the trie depth first in preorder needs no stack of nodes: a node's depth
 and `end` says where its subtree stops, so a dead subtree is skipped by one assignment.
 
 Suffixes. A token that leaves the frame in which its walk began has a rest still to be read. Rests are numbered by
-content: `suffix_of[text_start[t] + k]` is the number of token t's bytes from k on, and suffix 0 is the empty rest. Equal
-rests of different tokens share a number, so what a stack accepts is a row of bits over few numbers.
+content: `suffix_of[text_start[t] + k]` is the number of token t's bytes from k on, and suffix 0 is the empty rest.
+Equal rests of different tokens share a number, so what a stack accepts is a row of bits over few numbers.
 
 Special and unused tokens aren't in the trie.
 """
