@@ -20,9 +20,10 @@ import tempfile
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from maskwright.compiler.artifact.reader import read_pack_tables
 from maskwright.compiler.artifact.writer import PackMeta, VocabularyData, write_pack
@@ -121,7 +122,7 @@ def _build(vocabulary: Vocabulary, progress: Progress | None) -> bytes:
     library = minimise(library)
     tables = build_pack_tables(library, tokens, vocabulary.size, progress, inside=returns_inside_strings(library))
     t = tokens.trie
-    extra = {
+    extra: dict[str, npt.NDArray[Any]] = {
         "trie_byte": t.byte,
         "trie_depth": t.depth,
         "trie_end": t.end,

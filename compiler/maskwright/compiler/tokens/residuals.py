@@ -111,14 +111,14 @@ class _Closure:
                 out.codes[callee] = self.worth_something(symbols)
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)
-            callee = out.codes[sym.callee]
-            value = np.full(len(callee), FALSE, dtype=np.int64)
+            known = out.codes[sym.callee]
+            value = np.full(len(known), FALSE, dtype=np.int64)
             for codes, worth in self.values[s]:
-                if callee is codes:
+                if known is codes:
                     value = worth
                 else:
-                    kept = contains(callee, codes)
-                    value[np.searchsorted(callee, codes[kept])] = worth[kept]
+                    kept = contains(known, codes)
+                    value[np.searchsorted(known, codes[kept])] = worth[kept]
             out.gather[s] = places(out.codes[sym.caller], value)
         return out
 
