@@ -19,7 +19,7 @@ UNICODE_VERSION = "17.0.0"
 ASSIGNED = 159_801 + 65 + 137_468 + 2_048
 """Graphic and format characters of 17.0.0, controls, private use, surrogates."""
 
-GENERAL = "Cc Cf Co Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po Ps Sc Sk Sm So Zl Zp Zs".split()
+GENERAL = "Cc Cf Co Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po Ps Sc Sk Sm So Zl Zp Zs".split()  # noqa: SIM905
 BINARY = """ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable CI Cased -
 Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL
 Changes_When_NFKC_Casefolded CWKCF Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash -
@@ -29,8 +29,8 @@ Grapheme_Extend Gr_Ext Hex_Digit Hex IDS_Binary_Operator IDSB IDS_Trinary_Operat
 Ideographic Ideo Join_Control Join_C Logical_Order_Exception LOE Lowercase Lower Math - Noncharacter_Code_Point NChar
 Pattern_Syntax Pat_Syn Pattern_White_Space Pat_WS Quotation_Mark QMark Radical - Regional_Indicator RI
 Sentence_Terminal STerm Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo Uppercase Upper
-Variation_Selector VS White_Space space XID_Continue XIDC XID_Start XIDS""".split()
-SCRIPTS = """Adlam Adlm Aghb Caucasian_Albanian Ahom Ahom Arab Arabic Armi Imperial_Aramaic Armn Armenian Avst Avestan
+Variation_Selector VS White_Space space XID_Continue XIDC XID_Start XIDS""".split()  # noqa: SIM905
+SCRIPTS = """Adlm Adlam Aghb Caucasian_Albanian Ahom Ahom Arab Arabic Armi Imperial_Aramaic Armn Armenian Avst Avestan
 Bali Balinese Bamu Bamum Bass Bassa_Vah Batk Batak Beng Bengali Berf Beria_Erfe Bhks Bhaiksuki Bopo Bopomofo
 Brah Brahmi Brai Braille Bugi Buginese Buhd Buhid Cakm Chakma Cans Canadian_Aboriginal Cari Carian Cham Cham
 Cher Cherokee Chrs Chorasmian Copt Coptic Cpmn Cypro_Minoan Cprt Cypriot Cyrl Cyrillic Deva Devanagari
@@ -53,7 +53,7 @@ Sylo Syloti_Nagri Syrc Syriac Tagb Tagbanwa Takr Takri Tale Tai_Le Talu New_Tai_
 Tavt Tai_Viet Tayo Tai_Yo Telu Telugu Tfng Tifinagh Tglg Tagalog Thaa Thaana Thai Thai Tibt Tibetan Tirh Tirhuta
 Tnsa Tangsa Todr Todhri Tols Tolong_Siki Toto Toto Tutg Tulu_Tigalari Ugar Ugaritic Vaii Vai Vith Vithkuqi
 Wara Warang_Citi Wcho Wancho Xpeo Old_Persian Xsux Cuneiform Yezi Yezidi Yiii Yi Zanb Zanabazar_Square
-Zinh Inherited Zyyy Common""".split()
+Zinh Inherited Zyyy Common""".split()  # noqa: SIM905
 SC, SCX, PROPERTY = r"\p{sc=%s}+", r"\p{scx=%s}+", r"\p{%s}+"
 
 TEXT = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF)
@@ -62,7 +62,8 @@ Ranges = list[tuple[int, int]]
 
 def code_at(offset: int) -> int:
     """The scalar value whose UTF-8 holds this byte of `TEXT`."""
-    for first, start, width in ((0x10000, 2 * 0x780 + 0x80 + 3 * 0xF000, 4), (0x800, 0x80 + 2 * 0x780, 3), (0x80, 0x80, 2)):
+    three = 0x80 + 2 * 0x780
+    for first, start, width in ((0x10000, three + 3 * 0xF000, 4), (0x800, three, 3), (0x80, 0x80, 2)):
         if offset >= start:
             code = first + (offset - start) // width
             return code + 0x800 if width == 3 and code >= 0xD800 else code
@@ -76,8 +77,6 @@ def matches(pattern: str, flags: str = "u") -> Ranges:
         found.append((code_at(span.start), code_at(span.stop - 1)))
     out: Ranges = []
     for low, high in found:
-        if low <= 0xD7FF and high >= 0xE000:
-            high = high
         if out and (out[-1][1] + 1 == low or (out[-1][1], low) == (0xD7FF, 0xE000)):
             out[-1] = (out[-1][0], high)
         else:
@@ -106,8 +105,8 @@ def orbits() -> list[list[int]]:
     """Classes of characters that match each other without regard to case, of two or more."""
     seen: set[int] = set()
     out = []
-    cased = [c for low, high in matches(r"\p{Changes_When_Casemapped}|\p{Changes_When_Casefolded}") for c in range(low, high + 1)]
-    for c in cased:
+    cased = matches(r"\p{Changes_When_Casemapped}|\p{Changes_When_Casefolded}")
+    for c in (c for low, high in cased for c in range(low, high + 1)):
         if c in seen:
             continue
         orbit = [x for low, high in matches(f"\\u{{{c:x}}}", "iu") for x in range(low, high + 1)]
@@ -125,8 +124,6 @@ def main(out: str) -> None:
         raise SystemExit(f"{count} characters are assigned, {ASSIGNED} in Unicode {UNICODE_VERSION}")
     lines.append("gc\t" + " ".join(f"{g}:{encode(r)}" for g, r in general.items()))
     pairs = list(zip(SCRIPTS[::2], SCRIPTS[1::2], strict=True))
-    # Adlam's pair is written long name first, as the alphabet has it.
-    pairs = [(b, a) if len(a) != 4 and len(b) == 4 else (a, b) for a, b in pairs]
     lines.append("sc_names\t" + " ".join(f"{a}={b}" for a, b in pairs))
     lines.append("sc\t" + " ".join(f"{a}:{encode(matches(SC % a))}" for a, _ in pairs))
     lines.append("scx\t" + " ".join(f"{a}:{encode(matches(SCX % a))}" for a, _ in pairs))

@@ -1,11 +1,12 @@
 """Regular expressions of two dialects, compiled to automata over characters.
 
-    compile_pattern(pattern, dialect="ecma262" | "python", *, mode="full" | "search", flags="", limits, deadline, pointer)
-        -> Dfa over characters; `regular.to_bytes` makes bytes of it
+    compile_pattern(pattern, dialect="ecma262" | "python", *, mode="full" | "search", flags="", limits=, deadline=,
+        pointer=) -> Dfa over characters; `regular.to_bytes` makes bytes of it
     parse_pattern(pattern, dialect, flags) -> Node; `print_tree(node)` shows it
 
-Passes: parse (`ecma262.py`, `python.py`; both give `tree.py`'s tree) -> resolve atomic groups (`atomic.py`) -> position automaton
-(`positions.py`, `conditions.py`) -> subset construction (`determinise.py`) -> minimal, canonical automaton.
+Passes: parse (`ecma262.py`, `python.py`; both give `tree.py`'s tree) -> resolve atomic groups (`atomic.py`) ->
+position automaton (`positions.py`, `conditions.py`) -> subset construction (`determinise.py`) -> minimal, canonical
+automaton.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Atomic groups and possessive repeats, as lookarounds where that's exact.
 
-An atomic group keeps the first match in order of preference. That's the same as an ordinary group with assertions when its parts are
-*sure*: at a given point they match one text at most, since no member is a proper prefix of another.
+An atomic group keeps the first match in order of preference. That's the same as an ordinary group with assertions
+when its parts are *sure*: at a given point they match one text at most, since no member is a proper prefix of
+another.
 
     (?>A|B)     (?>A) | (?!A)(?>B)
     (?>AB)      A(?>B)                          A sure
@@ -14,6 +15,7 @@ Anything else is refused by name and span.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -92,11 +94,12 @@ class _Rewriter:
         if isinstance(node, Chars | Point | Look | Concat) or self.sure(node):
             return node
         self.refuse()
+        return None
 
     def alternatives(self, branches: list[Node], span: Span, depth: int) -> Node:
         out = [self.keep_first(branches[0], depth + 1)]
         not_before: list[Node] = []
-        for earlier, branch in zip(branches, branches[1:], strict=False):
+        for earlier, branch in itertools.pairwise(branches):
             not_before.append(Look(earlier, True, True, earlier.span))
             out.append(concat([*not_before, self.keep_first(branch, depth + 1)], branch.span))
         return Alternation(tuple(out), span)

@@ -1,13 +1,15 @@
 """What must hold at a point of the text for a path that consumes nothing: conditions, and the kinds of neighbours.
 
-`^`, `$`, `\\b` and their relatives look at the characters beside a point only. The alphabet is cut into *cells* that no such assertion
-of the pattern tells apart; the neighbour before is START or a character of a cell, the one after is END or a character of a
-cell. So such an assertion is a set of (before, after) pairs, held as the bits of an int, and conjunction is `&`.
-Python's `$` also looks at whether a newline is the text's last character: then the newlines are two cells, "followed
-by the end" and "not", and pairs that contradict themselves are taken out of every set.
+`^`, `$`, `\\b` and their relatives look at the characters beside a point only. The alphabet is cut into *cells*
+that no such assertion of the pattern tells apart; the neighbour before is START or a character of a cell, the one
+after is END or a character of a cell. So such an assertion is a set of (before, after) pairs, held as the bits of
+an int, and conjunction is `&`. Python's `$` also looks at whether a newline is the text's last character: then the
+newlines are two cells, "followed by the end" and "not", and pairs that contradict themselves are taken out of every
+set.
 
-A lookaround is an *atom*, positive or negative. A condition is a disjunction of (atoms that must hold, pairs) and is interned:
-conditions are small ints, `NEVER` and `ALWAYS` among them, so that patterns without assertions pay nothing.
+A lookaround is an *atom*, positive or negative. A condition is a disjunction of (atoms that must hold, pairs) and
+is interned: conditions are small ints, `NEVER` and `ALWAYS` among them, so that patterns without assertions pay
+nothing.
 """
 
 from __future__ import annotations
@@ -78,9 +80,7 @@ class Cells:
     def pairs(self, point: Point) -> int:
         """The pairs between which an assertion holds."""
         span = range(self.count)
-        return self.full & sum(
-            1 << self.pair(a, b) for a in span for b in span if self.holds(point.kind, point, a, b)
-        )
+        return self.full & sum(1 << self.pair(a, b) for a in span for b in span if self.holds(point.kind, point, a, b))
 
     def row(self, pairs: int, before: int) -> list[int]:
         """The neighbours after that go with one before."""
@@ -126,7 +126,7 @@ class Conditions:
         return self.memo[key]
 
     def either(self, one: int, two: int) -> int:
-        if one == two or two == NEVER or one == ALWAYS:
+        if one in (two, ALWAYS) or two == NEVER:
             return one
         if one == NEVER or two == ALWAYS:
             return two

@@ -1,9 +1,10 @@
 """The parser for ECMA-262 patterns with the `u` flag's meaning (ECMA-262, 2025, section 22.2).
 
-The text is a sequence of code points; `\\w`, `\\d` and `\\b` are ASCII; `\\p{…}` works; `(?ims-ims:…)` sets flags. What the
-`u` grammar rejects but the web grammar (Annex B) gives one plain meaning is taken with that meaning, since real schemas
-are full of it: `\\-`, `\\_` and other escaped punctuation, `]`, `{` and `}` standing for themselves, a class like `\\w` beside a hyphen
-in brackets, a repeated lookahead. Escaped letters and digits that mean nothing in `u` mode are errors.
+The text is a sequence of code points; `\\w`, `\\d` and `\\b` are ASCII; `\\p{…}` works; `(?ims-ims:…)` sets flags.
+What the `u` grammar rejects but the web grammar (Annex B) gives one plain meaning is taken with that meaning, since
+real schemas are full of it: `\\-`, `\\_` and other escaped punctuation, `]`, `{` and `}` standing for themselves, a
+class like `\\w` beside a hyphen in brackets, a repeated lookahead. Escaped letters and digits that mean nothing in
+`u` mode are errors.
 
 Refused as not regular: back-references. Lone surrogates are never in a text, so they match nothing.
 """
@@ -43,7 +44,10 @@ class Flags:
 
 
 def parse(pattern: str, flags: str = "") -> Node:
-    """The pattern's tree. `flags`: some of "ims" ("u" is implied). Raises CompileError with a span, ValueError for a flag."""
+    """The pattern's tree. `flags`: some of "ims" ("u" is implied).
+
+    Raises CompileError with a span, ValueError for an unknown flag.
+    """
     if set(flags) - set("imsu"):
         raise ValueError(f"unknown flags {flags!r}")
     return _Parser(pattern, Flags("i" in flags, "m" in flags, "s" in flags)).run()

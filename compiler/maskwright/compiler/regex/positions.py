@@ -1,12 +1,14 @@
-"""From a tree to a position automaton (Glushkov, "The abstract theory of automata", 1961), with conditions on its edges.
+"""From a tree to a position automaton (Glushkov, "The abstract theory of automata", 1961), with conditions on its
+edges.
 
-Every set of characters in the tree is a position (one per cell that it meets); a state is the position of the character
-just read. First, last and follow sets are ints with a bit per position, and follow edges are kept as products of two sets,
-so that long alternations and repeats of optional parts stay small. A repeat is its item laid out again for each count.
+Every set of characters in the tree is a position (one per cell that it meets); a state is the position of the
+character just read. First, last and follow sets are ints with a bit per position, and follow edges are kept as
+products of two sets, so that long alternations and repeats of optional parts stay small. A repeat is its item laid
+out again for each count.
 
 A lookaround's body is a machine of its own in the same numbering, shared by all copies of the lookaround: it's a
-statement about a point of the text, whoever asks. A lookahead's body is followed by a *tail*, a loop over any character.
-Each machine starts in pseudo-positions, one per cell that the character before may be in.
+statement about a point of the text, whoever asks. A lookahead's body is followed by a *tail*, a loop over any
+character. Each machine starts in pseudo-positions, one per cell that the character before may be in.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from maskwright.compiler.regex.conditions import ALWAYS, END, NEVER, START, Atoms, Cells, Conditions
+from maskwright.compiler.regex.survey import copies, survey
 from maskwright.compiler.regex.tree import (
     Alternation,
     Chars,
@@ -29,11 +32,7 @@ from maskwright.compiler.regex.tree import (
 from maskwright.compiler.regular.budget import Budget
 from maskwright.compiler.regular.codepoints import SCALARS, Ranges
 
-MAX_POSITIONS = 50_000
-MAX_VISITS = 1_000_000
 MAX_TERMS = 2_000
-MAX_LOOK_NESTING = 20
-"""Lookarounds inside one another; stepping recurses this deep."""
 
 Bits = int
 Conditional = dict[int, Bits]
@@ -51,7 +50,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A lookaround that must hold where an edge passes: between a character of cell `before` and one of cell `after`."""
+    """A lookaround that must hold where an edge passes, between characters of the cells `before` and `after`."""
 
     look: int
     negative: bool
@@ -282,7 +281,7 @@ class _Builder:
         in_cell = [0] * self.cells.count
         for p, cell in enumerate(out.cell_of):
             in_cell[cell] |= 1 << p
-        before = [b for b in in_cell]
+        before = list(in_cell)
         after = [0, *in_cell[1:]]
         for bits, condition, to in self.edges:
             if condition == ALWAYS and not self.cells.last:
@@ -328,14 +327,7 @@ class _Builder:
         if not atoms:
             return NO_DEMANDS
         machines = self.out.machines
-        return frozenset(
-            Demand(a >> 1, bool(a & 1), before, 0 if machines[a >> 1].ahead else after) for a in atoms
-        )
-
-
-def copies(node: Repeat) -> int:
-    """How many times a repeat's item is laid out."""
-    return max(node.low, 1) if node.high is None else node.high
+        return frozenset(Demand(a >> 1, bool(a & 1), before, 0 if machines[a >> 1].ahead else after) for a in atoms)
 
 
 def _all(positions: Conditional) -> Bits:
@@ -348,62 +340,3 @@ def _all(positions: Conditional) -> Bits:
 def _add(into: Conditional, more: Conditional) -> None:
     for condition, bits in more.items():
         into[condition] = into.get(condition, 0) | bits
-
-
-# -- size, before anything is laid out ------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Survey:
-    """What one walk over the tree finds: its assertions, and the repeat that a state explosion is blamed on."""
-
-    points: list[Point]
-    costliest: Span
-
-
-Size = tuple[int, int, int]
-"""(positions, nodes visited, lookarounds inside one another) of a node's layout."""
-LEAF: Size = (1, 1, 0)
-
-
-def survey(root: Node, budget: Budget) -> Survey:
-    """Raises LimitExceeded, with the span of the repeat that costs most, when the layout would be too big."""
-    out = Survey([], root.span)
-    most = 0
-    sizes: list[Size] = []
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if isinstance(node, Chars):
-            sizes.append(LEAF)
-        elif isinstance(node, Point):
-            out.points.append(node)
-            sizes.append((0, 1, 0))
-        elif not ready:
-            stack.append((node, True))
-            stack.extend([(c, False) for c in children(node)])
-        else:
-            n = len(children(node))
-            found = _size(node, sizes[len(sizes) - n :])
-            del sizes[len(sizes) - n :]
-            sizes.append(found)
-            if isinstance(node, Repeat) and copies(node) > 1 and found[0] > most:
-                most, out.costliest = found[0], node.span
-            if isinstance(node, Look) and found[2] > MAX_LOOK_NESTING:
-                raise budget.at(span=node.span).exceeded("lookaround_nesting", MAX_LOOK_NESTING, found[2])
-    positions, visits, _ = sizes[0]
-    for name, limit, observed in (("positions", MAX_POSITIONS, positions), ("visits", MAX_VISITS, visits)):
-        if observed > limit:
-            raise budget.at(span=out.costliest).exceeded(name, limit, observed)
-    return out
-
-
-def _size(node: Node, inner: list[Size]) -> Size:
-    positions = visits = nesting = 0
-    for p, v, n in inner:
-        positions += p
-        visits += v
-        nesting = max(nesting, n)
-    if isinstance(node, Repeat):
-        return positions * copies(node), visits * copies(node) + 1, nesting
-    return positions, visits + 1, nesting + isinstance(node, Look)

@@ -1,9 +1,11 @@
 """The parser for Python's `re` syntax (str patterns, as of Python 3.11 to 3.13).
 
-`\\w`, `\\d`, `\\s` and `\\b` go by Unicode unless `a` is set; `$` also holds before a final newline; `\\B` never holds on the
-empty text; `(?>…)` and possessive repeats become `Atomic`. Unicode tables are the project's own, not the running Python's.
+`\\w`, `\\d`, `\\s` and `\\b` go by Unicode unless `a` is set; `$` also holds before a final newline; `\\B` never
+holds on the empty text; `(?>…)` and possessive repeats become `Atomic`. Unicode tables are the project's own, not
+the running Python's.
 
-Refused as not regular: back-references and conditionals. A lookbehind without a fixed width is an error, as in Python.
+Refused as not regular: back-references and conditionals. A lookbehind without a fixed width is an error, as in
+Python.
 """
 
 from __future__ import annotations

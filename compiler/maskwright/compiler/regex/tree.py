@@ -1,10 +1,11 @@
 """The tree that both dialects parse to.
 
-Only what is regular is left in it: sets of characters, sequences, alternatives, repeats and assertions. Groups leave
-no trace (captures don't change the language), lazy repeats are repeats, flags are resolved into sets and assertion
-kinds while parsing. `Atomic` is resolved by `atomic.py` before lowering.
+Only what is regular is left in it: sets of characters, sequences, alternatives, repeats and assertions. Groups
+leave no trace (captures don't change the language), lazy repeats are repeats, flags are resolved into sets and
+assertion kinds while parsing. `Atomic` is resolved by `atomic.py` before lowering.
 
-Trees may be as deep as their source is long, so nothing here or later recurses over one, and nodes compare by identity.
+Trees may be as deep as their source is long, so nothing here or later recurses over one, and nodes compare by
+identity.
 """
 
 from __future__ import annotations

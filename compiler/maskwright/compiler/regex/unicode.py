@@ -1,8 +1,8 @@
 """Unicode properties and simple case folding at one version, from a committed table.
 
-The table is text (`unicode_tables.txt`, 95 KB; its format is in the generator, `tests/unit/regex/make_unicode_tables.py`),
-read on first use. One version for both dialects and all Python versions, so that a pattern means the same everywhere:
-Python's own tables are older, by its version.
+The table is text (`unicode_tables.txt`, 95 KB; its format is in the generator,
+`tests/unit/regex/make_unicode_tables.py`), read on first use. One version for both dialects and all Python
+versions, so that a pattern means the same everywhere: Python's own tables are older, by its version.
 """
 
 from __future__ import annotations
@@ -150,4 +150,3 @@ TURKISH = (0x49, 0x69, 0x130, 0x131)
 
 def _no_ascii_letters(ranges: Ranges) -> bool:
     return not intersect(ranges, ((0x41, 0x5A), (0x61, 0x7A)))
-

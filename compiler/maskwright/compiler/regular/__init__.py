@@ -1,15 +1,16 @@
-'''Regular languages: deterministic automata over characters (Unicode scalar values) and over bytes.
+"""Regular languages: deterministic automata over characters (Unicode scalar values) and over bytes.
 
 Everything returned is minimal, trimmed and canonically numbered: `a == b` decides whether two languages are equal.
 
-Types (`dfa.py`; frozen, hashable)
-    Dfa(classes, rows, labels, alphabet)         .transitions: for each state a tuple of (low, high, target), sorted, disjoint
-                                                 .accepting: frozenset of states; .n_states; start is 0; alphabet "chars" | "bytes"
-                                                 .step(state, symbol) -> state | -1; .label(text) -> 0 | -1
-    Classifier(...)                              the same table; .labels[state] is any int >= 0, or -1 for "no"; .label(text)
+Types (`dfa.py`; immutable, hashable)
+    Dfa                     .transitions: for each state a tuple of (low, high, target), sorted, disjoint, merged
+                            .accepting: frozenset of states; .labels[state]: 0 or -1; .n_states; the start is state 0
+                            .alphabet: "chars" | "bytes"; .step(state, symbol) -> state | -1; .label(text) -> 0 | -1
+    Classifier              the same, but .labels[state] is any int >= 0, or -1 for "no"; .label(text) -> int
     Budget(max_states=200_000, deadline=None, seconds=0.0, stage="regular", pointer=None, span=None)
-                                                 deadline: a time.monotonic value; .at(stage=, pointer=, span=) -> Budget
-Every construction takes `budget: Budget = Budget()` last and raises `LimitExceeded` ("states" or "compile_seconds").
+                            deadline: a time.monotonic value; .at(stage=, pointer=, span=) -> Budget
+
+Every construction takes `budget: Budget = Budget()` last and raises `LimitExceeded` ("states", "compile_seconds").
 
 Languages (`build.py`)
     NOTHING, EMPTY_STRING, ANY_STRING, ANY_CHAR, ANY_BYTES
@@ -29,7 +30,7 @@ For people (`members.py`)
     shortest_members(a, n) · longest_member(a) -> int | None (unbounded) | -1 (empty) · distances_to_end(a)
 
 Sets of code points are sorted tuples of inclusive ranges (`codepoints.py`).
-'''
+"""
 
 from maskwright.compiler.regular.algebra import (
     accepts,

@@ -1,8 +1,8 @@
 """Boolean and rational operations on automata over one alphabet.
 
-Products (Rabin and Scott, 1959) run over tuples of states, concatenation and repetition over subsets. Both run over a
-common refinement of the operands' symbol classes, so that a huge character class costs what a single character does.
-Results are canonical. Every function raises LimitExceeded by its `budget`.
+Products (Rabin and Scott, 1959) run over tuples of states, concatenation and repetition over subsets. Both run over
+a common refinement of the operands' symbol classes, so that a huge character class costs what a single character
+does. Results are canonical. Every function raises LimitExceeded by its `budget`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ NOTHING_READ = (-1, 0)
 Vector = tuple[int, ...]
 
 
-def classify(
-    dfas: Sequence[Dfa], label: Callable[[tuple[bool, ...]], int], budget: Budget = DEFAULT
-) -> Classifier:
+def classify(dfas: Sequence[Dfa], label: Callable[[tuple[bool, ...]], int], budget: Budget = DEFAULT) -> Classifier:
     """A text's label is `label` of which of the languages hold it; a negative label is "no"."""
     alphabet, product = _product(dfas, label, budget)
     return make_classifier(*product, alphabet, budget)
@@ -36,9 +34,7 @@ def reclassify(classifier: Classifier, label: Callable[[int], int], budget: Budg
     return make_classifier(classifier.classes, classifier.rows, labels, classifier.alphabet, budget)
 
 
-def combine(
-    dfas: Sequence[Dfa], accept: Callable[[tuple[bool, ...]], bool], budget: Budget = DEFAULT
-) -> Dfa:
+def combine(dfas: Sequence[Dfa], accept: Callable[[tuple[bool, ...]], bool], budget: Budget = DEFAULT) -> Dfa:
     """Any Boolean function of languages; it's asked once for each combination met."""
     alphabet, product = _product(dfas, lambda held: 0 if accept(held) else -1, budget)
     return make_dfa(*product, alphabet, budget)

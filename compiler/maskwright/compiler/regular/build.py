@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from maskwright.compiler.regular.budget import CHECK_EVERY, DEFAULT, Budget
@@ -55,8 +56,10 @@ def length_range(low: int, high: int | None, budget: Budget = DEFAULT) -> Dfa:
 
 
 def dfa_from_transitions(
-    transitions: Sequence[Iterable[tuple[int, int, int]]], accepting: Iterable[int],
-    alphabet: Alphabet = "chars", budget: Budget = DEFAULT,
+    transitions: Sequence[Iterable[tuple[int, int, int]]],
+    accepting: Iterable[int],
+    alphabet: Alphabet = "chars",
+    budget: Budget = DEFAULT,
 ) -> Dfa:
     """A canonical `Dfa` from (low, high, target) lists; start 0. Raises ValueError when a state's ranges overlap."""
     good = frozenset(accepting)
@@ -65,8 +68,10 @@ def dfa_from_transitions(
 
 
 def classifier_from_transitions(
-    transitions: Sequence[Iterable[tuple[int, int, int]]], labels: Sequence[int],
-    alphabet: Alphabet = "chars", budget: Budget = DEFAULT,
+    transitions: Sequence[Iterable[tuple[int, int, int]]],
+    labels: Sequence[int],
+    alphabet: Alphabet = "chars",
+    budget: Budget = DEFAULT,
 ) -> Classifier:
     """As `dfa_from_transitions`, with a label for every state (-1: no)."""
     classes, rows = _cut(transitions, alphabet)
@@ -80,7 +85,7 @@ def _cut(
     sets: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for s, row in enumerate(transitions):
         found = sorted(row)
-        for one, two in zip(found, found[1:], strict=False):
+        for one, two in itertools.pairwise(found):
             if two[0] <= one[1]:
                 raise ValueError(f"state {s}: two transitions share symbol {two[0]}")
         for low, high, target in found:

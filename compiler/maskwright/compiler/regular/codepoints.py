@@ -1,7 +1,7 @@
 """Sets of code points as sorted tuples of disjoint, non-adjacent inclusive ranges.
 
-The alphabet of text is the Unicode scalar values, 0..0x10FFFF without the surrogates; that of bytes is 0..255. A set
-is always in normal form, so equal sets are equal tuples. Every operation is linear in the number of ranges.
+The alphabet of text is the Unicode scalar values, 0..0x10FFFF without the surrogates; that of bytes is 0..255. A
+set is always in normal form, so equal sets are equal tuples. Every operation is linear in the number of ranges.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Deterministic automata in canonical form: `Dfa` (accepts or not) and `Classifier` (a label for every text).
 
-Automata over characters hold a table: the alphabet is cut into *classes*, sets of symbols that no state tells apart, and a
-row lists a state's (class, target) pairs. Automata over bytes hold `transitions`, ranges of bytes. Either form is
-made from the other when asked for. A symbol without a transition leads to the dead state, which isn't stored.
+Automata over characters hold a table: the alphabet is cut into *classes*, sets of symbols that no state tells
+apart, and a row lists a state's (class, target) pairs. Automata over bytes hold `transitions`, ranges of bytes.
+Either form is made from the other when asked for. A symbol without a transition leads to the dead state, which
+isn't stored.
 
-Everything this package returns is minimal and trimmed (from every state but possibly the start a label other than -1 can
-be reached), with classes ordered by least symbol, ranges merged, and states numbered breadth first. So two automata of
-one type are equal exactly when their languages are, and `==` and `hash` decide that.
+Everything this package returns is minimal and trimmed (from every state but possibly the start a label other than
+-1 can be reached), with classes ordered by least symbol, ranges merged, and states numbered breadth first. So two
+automata of one type are equal exactly when their languages are, and `==` and `hash` decide that.
 """
 
 from __future__ import annotations

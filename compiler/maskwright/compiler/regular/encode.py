@@ -10,8 +10,9 @@
 
 An encoding is built once per partition of the alphabet, as a decision tree over bytes whose leaves are symbol
 classes (ranges are split digit by digit, so its size goes with the number of ranges, not of characters). Each
-state's row is then that tree with the classes replaced by targets. Trees are hash-consed, so equal sub-trees are one node
-and the result is nearly minimal already. No encoding of one character is a prefix of another's, so it's deterministic.
+state's row is then that tree with the classes replaced by targets. Trees are hash-consed, so equal sub-trees are
+one node and the result is nearly minimal already. No encoding of one character is a prefix of another's, so it's
+deterministic.
 """
 
 from __future__ import annotations
@@ -218,7 +219,10 @@ def _u_escape(f: _Forest, pieces: Sequence[Piece]) -> list[Node]:
         if part:
             edges += f.number(part, FOUR_HEX)
     after_d: list[Edge] = []
-    for part, digits in ((_clip(pieces, 0xD000, 0xD7FF, 0xD000), FOUR_HEX[1:]), (_clip(pieces, 0x10000, MAX, 0x10000), PAIR)):
+    for part, digits in (
+        (_clip(pieces, 0xD000, 0xD7FF, 0xD000), FOUR_HEX[1:]),
+        (_clip(pieces, 0x10000, MAX, 0x10000), PAIR),
+    ):
         if part:
             after_d += f.number(part, digits)
     if after_d:
@@ -229,9 +233,7 @@ def _u_escape(f: _Forest, pieces: Sequence[Piece]) -> list[Node]:
 
 def _canonical_edges(f: _Forest, pieces: Sequence[Piece]) -> list[Edge]:
     after = [(ord(x), ord(x), n) for code, x in SHORT.items() for a, b, n in pieces if a <= code <= b]
-    others = [
-        (code, code, n) for a, b, n in _keep(pieces, CONTROLS) for code in range(a, b + 1) if code not in SHORT
-    ]
+    others = [(code, code, n) for a, b, n in _keep(pieces, CONTROLS) for code in range(a, b + 1) if code not in SHORT]
     if others:
         after += f.number(others, CONTROL)
     escape = [(0x5C, 0x5C, f.node(after))] if after else []
@@ -319,7 +321,10 @@ class _Lowering:
         """The general way: all nodes as a table, minimised."""
         n = len(roots)
         number = {node: n + i for i, node in enumerate(sorted(inner))}
-        lists = [*(() if r is None else self.made.edges[r] for r in roots), *(self.made.edges[x] for x in sorted(inner))]
+        lists = [
+            *(() if r is None else self.made.edges[r] for r in roots),
+            *(self.made.edges[x] for x in sorted(inner)),
+        ]
         spelled = [[(a, b, ~t if t < 0 else number[t]) for a, b, t in edges] for edges in lists]
         classes, rows = cut_ranges(spelled)
         labels = [*self.source.labels, *([-1] * len(inner))]

@@ -1,8 +1,9 @@
 """Canonical form of a deterministic automaton: trim, minimise, merge symbol classes, number breadth first.
 
 Minimisation is Hopcroft's partition refinement ("An n log n algorithm for minimizing states in a finite automaton",
-1971) on partial automata: every block starts as a splitter, and later only the smaller half of a split is queued, as in
-Valmari and Lehtinen, "Efficient minimization of DFAs with partial transition functions" (2008). Cost O(m log n) for m transitions.
+1971) on partial automata: every block starts as a splitter, and later only the smaller half of a split is queued,
+as in Valmari and Lehtinen, "Efficient minimization of DFAs with partial transition functions" (2008). Cost O(m log
+n) for m transitions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ Table = tuple[tuple[Ranges, ...], tuple[Row, ...], tuple[int, ...]]
 
 
 def make_dfa(
-    classes: Sequence[Ranges], rows: Sequence[Pairs], labels: Sequence[int], alphabet: Alphabet = "chars",
+    classes: Sequence[Ranges],
+    rows: Sequence[Pairs],
+    labels: Sequence[int],
+    alphabet: Alphabet = "chars",
     budget: Budget = DEFAULT,
 ) -> Dfa:
     """A canonical `Dfa` from any table whose start is state 0 and whose labels are -1 or 0."""
@@ -26,7 +30,10 @@ def make_dfa(
 
 
 def make_classifier(
-    classes: Sequence[Ranges], rows: Sequence[Pairs], labels: Sequence[int], alphabet: Alphabet = "chars",
+    classes: Sequence[Ranges],
+    rows: Sequence[Pairs],
+    labels: Sequence[int],
+    alphabet: Alphabet = "chars",
     budget: Budget = DEFAULT,
 ) -> Classifier:
     """A canonical `Classifier` from any table whose start is state 0."""
@@ -107,9 +114,7 @@ def _first_blocks(
     return members, block
 
 
-def _split(
-    found: list[int], members: list[set[int]], block: list[int], work: list[int], queued: list[bool]
-) -> None:
+def _split(found: list[int], members: list[set[int]], block: list[int], work: list[int], queued: list[bool]) -> None:
     """Split every block that `found` (predecessors of a splitter on one class) meets but doesn't fill."""
     touched: dict[int, list[int]] = {}
     for s in found:
@@ -164,9 +169,7 @@ def _renumber(
     return merged, tuple(out_rows), tuple(out_labels)
 
 
-def number_states(
-    classes: Sequence[Ranges], rows: Sequence[Pairs], labels: Sequence[int], start: int
-) -> Table:
+def number_states(classes: Sequence[Ranges], rows: Sequence[Pairs], labels: Sequence[int], start: int) -> Table:
     """The canonical table when all states are live and known to be pairwise different."""
     if labels[start] < 0 and not rows[start]:
         return (), ((),), (-1,)
@@ -189,9 +192,7 @@ def _merge_classes(
     return tuple(r for r, _ in united), {c: i for i, (_, group) in enumerate(united) for c in group}
 
 
-def _reachable(
-    rows: Sequence[Pairs], block: Sequence[int], first: dict[int, int], start: int
-) -> Iterable[int]:
+def _reachable(rows: Sequence[Pairs], block: Sequence[int], first: dict[int, int], start: int) -> Iterable[int]:
     seen = {block[start]}
     queue = [block[start]]
     for b in queue:

@@ -1,7 +1,7 @@
 """Forward exploration of a deterministic transition function over symbol classes.
 
-The keys are any hashable descriptions of states (tuples for products, frozensets for subsets); each is numbered once,
-in the order found. This is the loop of the subset and product constructions (Rabin and Scott, 1959).
+The keys are any hashable descriptions of states (tuples for products, frozensets for subsets); each is numbered
+once, in the order found. This is the loop of the subset and product constructions (Rabin and Scott, 1959).
 """
 
 from __future__ import annotations

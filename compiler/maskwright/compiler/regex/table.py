@@ -1,0 +1,141 @@
+"""A position automaton made ready for stepping: symbol classes, and follow edges sorted by how they're stepped.
+
+Steps are bit-parallel (as in Navarro and Raffinot, "Flexible pattern matching in strings", 2002): follow edges from
+a position to the next one are a shift, follow sets of many positions are one test each, the rest are looked up by
+bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from maskwright.compiler.regex.positions import NO_DEMANDS, Bits, Demands, PositionAutomaton
+from maskwright.compiler.regular.codepoints import SCALARS, Ranges, partition, subtract, unite
+
+EVERYTHING: Bits = -1
+"""Instead of a set of positions: whatever follows, it's a match."""
+WIDE = 8
+"""Follow sets of more positions than this are kept as one test."""
+FEW = 6
+
+
+class Table:
+    """Symbol classes, and edges sorted by how they're stepped."""
+
+    def __init__(self, automaton: PositionAutomaton) -> None:
+        self.automaton = automaton
+        edges = automaton.edges
+        self.useful = (1 << len(automaton.sets)) - 1
+        if not automaton.all_useful:
+            self.useful = _useful(automaton)
+            edges = [(a & self.useful, d, b & self.useful) for a, d, b in edges]
+            edges = [e for e in edges if e[0] and e[2]]
+        self.follow = Follow((a, b) for a, d, b in edges if d == NO_DEMANDS)
+        self.demanding = _group((a, d, b) for a, d, b in edges if d != NO_DEMANDS)
+        self.classes: list[Ranges] = []
+        self.masks: list[Bits] = []
+        self.classes_of: list[tuple[int, ...]] = [()] * len(automaton.sets)
+        self._cut()
+        tails = [m.tail & self.useful for m in automaton.machines if m.tail]
+        self.all_tails = sum(tails)
+        self.tails = [[t & mask for t in tails] for mask in self.masks]
+        """For each class: what of each tail reads it."""
+
+    def _cut(self) -> None:
+        by_set: dict[Ranges, Bits] = {}
+        for p in _positions_of(self.useful):
+            ranges = self.automaton.sets[p]
+            by_set[ranges] = by_set.get(ranges, 0) | 1 << p
+        sets = list(by_set)
+        of_set: list[list[int]] = [[] for _ in sets]
+        for c, (ranges, owners) in enumerate(partition(sets)):
+            self.classes.append(ranges)
+            mask = 0
+            for i in owners:
+                mask |= by_set[sets[i]]
+                of_set[i].append(c)
+            self.masks.append(mask)
+        found = {ranges: tuple(of_set[i]) for i, ranges in enumerate(sets)}
+        for p, ranges in enumerate(self.automaton.sets):
+            self.classes_of[p] = found.get(ranges, ())
+
+    def swallowed(self, bits: Bits, c: int) -> bool:
+        """After class c: whether a machine has reached its tail in every way there is."""
+        return bool(bits & self.all_tails) and any(t and t & bits == t for t in self.tails[c])
+
+    def rest(self) -> Ranges:
+        return subtract(SCALARS, unite(*self.classes))
+
+
+class Follow:
+    """Unions of follow sets: `of(positions)`."""
+
+    def __init__(self, edges: Iterable[tuple[Bits, Bits]]) -> None:
+        merged: dict[Bits, Bits] = {}
+        self.shift = 0
+        self.wide: list[tuple[Bits, Bits]] = []
+        self.single: dict[int, Bits] = {}
+        for a, b in edges:
+            if a << 1 == b and a & (a - 1) == 0:
+                self.shift |= a
+            else:
+                merged[b] = merged.get(b, 0) | a
+        for b, a in merged.items():
+            below = b >> 1
+            if below & (below - 1) == 0 and a & below:
+                self.shift |= below
+                a &= ~below
+            if a.bit_count() > WIDE:
+                self.wide.append((a, b))
+            else:
+                for p in _positions_of(a):
+                    self.single[p] = self.single.get(p, 0) | b
+        self.singles = sum(1 << p for p in self.single)
+
+    def of(self, bits: Bits) -> Bits:
+        out = (bits & self.shift) << 1
+        rest = bits & self.singles
+        while rest:
+            low = rest & -rest
+            out |= self.single[low.bit_length() - 1]
+            rest ^= low
+        for a, b in self.wide:
+            if bits & a:
+                out |= b
+        return out
+
+
+def _useful(automaton: PositionAutomaton) -> Bits:
+    """Positions from which some machine's end can be reached, demands aside."""
+    useful = 0
+    for ends in automaton.ends:
+        for found in ends.values():
+            for bits, _ in found:
+                useful |= bits
+    grown = True
+    while grown:
+        grown = False
+        for a, _, b in reversed(automaton.edges):
+            if b & useful and a & ~useful:
+                useful |= a
+                grown = True
+    return useful
+
+
+def _group(
+    edges: Iterable[tuple[Bits, Demands, Bits]],
+) -> list[tuple[Demands, list[tuple[Bits, Bits]]]]:
+    by_demand: dict[Demands, list[tuple[Bits, Bits]]] = {}
+    for a, demands, b in edges:
+        by_demand.setdefault(demands, []).append((a, b))
+    return list(by_demand.items())
+
+
+def _positions_of(bits: Bits) -> Iterator[int]:
+    if bits.bit_count() > FEW:
+        yield from (p for p, bit in enumerate(reversed(f"{bits:b}")) if bit == "1")
+        return
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
