@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.schema.atoms import AtLeastItems, AtMostItems, Far
+from maskwright.compiler.schema.atoms import Alternatives, AtLeastItems, AtMostItems, Far
 from maskwright.compiler.schema.container import COMMA, ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
@@ -53,14 +53,15 @@ class ArrayFrame(ContainerFrame):
             if became is not atom:
                 what[atom] = became
                 continue
-            schema = payload.submit()
-            if schema is not None:
-                asked = self.values.lowering.holds(schema)
-                held, failed = payload.outcome(True, atom, space), payload.outcome(False, atom, space)
-                if asked.constant:
-                    what[atom] = held if asked is TRUE else failed
-                else:
-                    submissions.append(Submission(atom, asked, held, failed, (schema,)))
+            wanted: Alternatives = payload.submit()
+            if isinstance(payload, AtMostItems | AtLeastItems | Far):
+                continue
+            asked = self.space.any(self.values.lowering.holds(s) for s in wanted) if wanted else TRUE
+            held, failed = payload.outcome(True, atom, space), payload.outcome(False, atom, space)
+            if asked.constant:
+                what[atom] = held if asked is TRUE else failed
+            else:
+                submissions.append(Submission(atom, asked, held, failed, wanted))
         out = self.assign(formulas, what)
         if out[0] is FALSE:
             return None

@@ -171,20 +171,23 @@ ObjectAtom = Has | Props | Names | MemberCount
 # -- arrays ----------------------------------------------------------------------------------------
 
 
+Alternatives = tuple[Schema, ...]
+"""One of the schemas has to hold; of none: anything goes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Item i satisfies prefix[i], later ones `rest` (None: anything); `place` items have been read."""
+    """Item i satisfies prefix[i], later ones `rest`; `place` items have been read."""
 
-    prefix: tuple[Schema, ...]
-    rest: Schema | None
+    prefix: tuple[Alternatives, ...]
+    rest: Alternatives
     place: int = 0
 
     def on_item(self, me: Formula, space: Space) -> Formula:
-        schema = self._next()
-        return FALSE if schema is not None and schema.value is False else me
+        return me
 
-    def submit(self) -> Schema | None:
-        return self._next()
+    def submit(self) -> Alternatives:
+        return self.prefix[self.place] if self.place < len(self.prefix) else self.rest
 
     def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
         if not held:
@@ -193,14 +196,9 @@ class Items:
 
     def after(self, space: Space) -> Formula:
         place = self.place + 1
-        if place == len(self.prefix) and self.rest is None:
+        if place == len(self.prefix) and not self.rest:
             return TRUE
-        return space.atom(
-            Items((), self.rest) if place == len(self.prefix) else Items(self.prefix, self.rest, place)
-        )
-
-    def _next(self) -> Schema | None:
-        return self.prefix[self.place] if self.place < len(self.prefix) else self.rest
+        return space.atom(Items((), self.rest) if place == len(self.prefix) else Items(self.prefix, self.rest, place))
 
     def finish(self) -> bool:
         return True
@@ -213,8 +211,8 @@ class AtMostItems:
     def on_item(self, me: Formula, space: Space) -> Formula:
         return space.atom(AtMostItems(self.count - 1)) if self.count else FALSE
 
-    def submit(self) -> Schema | None:
-        return None
+    def submit(self) -> Alternatives:
+        return ()
 
     def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
         return me
@@ -230,8 +228,8 @@ class AtLeastItems:
     def on_item(self, me: Formula, space: Space) -> Formula:
         return space.atom(AtLeastItems(self.count - 1)) if self.count > 1 else TRUE
 
-    def submit(self) -> Schema | None:
-        return None
+    def submit(self) -> Alternatives:
+        return ()
 
     def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
         return me
@@ -251,8 +249,8 @@ class Contains:
     def on_item(self, me: Formula, space: Space) -> Formula:
         return me
 
-    def submit(self) -> Schema | None:
-        return self.schema
+    def submit(self) -> Alternatives:
+        return (self.schema,)
 
     def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
         if not held:
@@ -277,8 +275,8 @@ class Far:
     def on_item(self, me: Formula, space: Space) -> Formula:
         return me
 
-    def submit(self) -> Schema | None:
-        return None
+    def submit(self) -> Alternatives:
+        return ()
 
     def outcome(self, held: bool, me: Formula, space: Space) -> Formula:
         return me

@@ -25,54 +25,62 @@ Treatment = tuple[str, str, str]
 """(pointer, keyword, "enforced" | "annotation" | "residual")"""
 
 
+Residual = dict[tuple[int, str], bool]
+"""By signature and keyword: true where the keyword may have to hold, false where it can only have to fail, so
+that a
+text that might be valid isn't blocked."""
+
+
 @dataclass
 class Findings:
-    """`faults` refuse the schema; `notes` don't."""
+    """`faults` refuse the schema; `notes` don't. `residual` holds (signature, keyword) of what isn't
+    judged."""
 
     faults: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
     treatment: list[Treatment] = field(default_factory=list)
+    residual: Residual = field(default_factory=dict)
 
 
 def check(document: Document, languages: Languages, options: CompileOptions, limits: Limits) -> Findings:
     """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
     found = Findings(faults=list(document.faults))
     reached = _reach(document, found)
-    for schema, negative in reached.values():
+    # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
+    holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
+    failing = {document.signature(schema) for schema, _, negative in reached.values() if negative}
+    checker = _Checker(document, languages, options, holding, failing, found)
+    for schema, _, _ in reached.values():
         _check_sizes(schema, limits)
         for keyword in schema.value if isinstance(schema.value, dict) else ():
-            _check_keyword(document, schema, keyword, negative, languages, options, found)
+            checker.check(schema, keyword)
     found.faults += [f for f in document.faults if f not in found.faults]
     if not found.faults:
         found.faults += _loops(document)
     return found
 
 
-def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool]]:
-    """Every schema that the root applies, by pointer, and whether a value may have to fail it."""
-    out: dict[str, tuple[Schema, bool]] = {}
+def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool, bool]]:
+    """Every schema that the root applies, by pointer: may a value have to satisfy it, may it have to fail
+    it."""
+    out: dict[str, tuple[Schema, bool, bool]] = {}
     work = [(document.root, True, False)]
-    seen: set[tuple[str, bool]] = set()
     while work:
         schema, positive, negative = work.pop()
-        fresh = [
-            (p, s) for p, s in ((True, positive), (False, negative)) if s and (schema.pointer, p) not in seen
-        ]
-        if not fresh:
+        before = out.get(schema.pointer, (schema, False, False))
+        now = (schema, positive or before[1], negative or before[2])
+        if now == before:
             continue
-        first = schema.pointer not in out
-        seen.update((schema.pointer, p) for p, _ in fresh)
-        out[schema.pointer] = (schema, negative or (not first and out[schema.pointer][1]))
+        out[schema.pointer] = now
         below = [
             (child, *_polarity(schema, k, positive, negative))
             for k, _, child in document.children(schema)
             if KEYWORDS[k].treatment != "annotation"
         ]
-        if schema.has("$ref") and isinstance(schema.value["$ref"], str):
-            target = document.resolve(schema, schema.value["$ref"])
+        for target in document.references(schema):
             if isinstance(target, Schema):
                 below.append((target, positive, negative))
-            elif first:
+            elif target is not None and target not in found.faults:
                 found.faults.append(target)
         work.extend(reversed(below))
     return out
@@ -108,36 +116,59 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
             raise LimitExceeded(limit_name, limit, size, "schema", pointer=schema.at(keyword))
 
 
-def _check_keyword(
-    document: Document,
-    schema: Schema,
-    keyword: str,
-    negative: bool,
-    languages: Languages,
-    options: CompileOptions,
-    found: Findings,
-) -> None:
-    pointer = schema.at(keyword)
-    if not schema.has(keyword):
-        found.treatment.append((pointer, keyword, "annotation"))
-        found.notes.append(_ignored(schema, keyword, pointer))
-        return
-    treatment = _treatment(document, schema, keyword, negative, languages)
-    found.treatment.append((pointer, keyword, treatment))
-    if treatment == "residual" and options.residual == "refuse":
-        found.faults.append(unsupported_keyword(keyword, pointer))
-    elif treatment == "enforced":
-        _check_patterns(schema, keyword, languages, found)
+class _Checker:
+    """Judges one keyword at a time."""
+
+    def __init__(
+        self,
+        document: Document,
+        languages: Languages,
+        options: CompileOptions,
+        holding: set[int],
+        failing: set[int],
+        found: Findings,
+    ) -> None:
+        self.document, self.languages, self.options = document, languages, options
+        self.holding, self.failing, self.found = holding, failing, found
+
+    def check(self, schema: Schema, keyword: str) -> None:
+        pointer, found = schema.at(keyword), self.found
+        if not schema.has(keyword):
+            found.treatment.append((pointer, keyword, "annotation"))
+            found.notes.append(_ignored(schema, keyword, pointer))
+            return
+        treatment = self.treatment(schema, keyword)
+        found.treatment.append((pointer, keyword, treatment))
+        if treatment == "residual":
+            signature = self.document.signature(schema)
+            found.residual[signature, keyword] = signature in self.holding
+            if self.options.residual == "refuse":
+                found.faults.append(unsupported_keyword(keyword, pointer))
+        elif treatment == "enforced":
+            _check_patterns(schema, keyword, self.languages, found)
+
+    def treatment(self, schema: Schema, keyword: str) -> str:
+        value = schema.value[keyword]
+        if keyword == "uniqueItems":
+            open_set = value is True and unique_values(self.document, schema) is None
+            return "residual" if open_set else "enforced"
+        if keyword == "minProperties":
+            return "residual" if _counts_unknown_keys(schema) else "enforced"
+        if keyword == "format" and isinstance(value, str):
+            failing = self.document.signature(schema) in self.failing
+            return self.languages.format_treatment(value, failing)
+        if keyword in ("$dynamicRef", "$recursiveRef"):
+            return "residual" if None in self.document.references(schema) else "enforced"
+        return KEYWORDS[keyword].treatment
 
 
-def _treatment(document: Document, schema: Schema, keyword: str, negative: bool, languages: Languages) -> str:
-    value = schema.value[keyword]
-    if keyword == "uniqueItems":
-        return "residual" if value is True and unique_values(document, schema) is None else "enforced"
-    if keyword == "format" and isinstance(value, str):
-        return languages.format_treatment(value, negative)
-    treatment = KEYWORDS[keyword].treatment
-    return "residual" if treatment == "refused" else treatment
+def _counts_unknown_keys(schema: Schema) -> bool:
+    """Whether `minProperties` needs more than one key that the schema doesn't name: they could be one key
+    repeated."""
+    needed = schema.value["minProperties"]
+    named = {*(schema.get("properties") or ()), *(schema.get("required") or ())}
+    in_place = any(KEYWORDS[k].in_place for k in schema.value if schema.has(k)) or schema.has("$ref")
+    return isinstance(needed, int) and needed > 1 and needed > len(named) + 1 and not in_place
 
 
 def _ignored(schema: Schema, keyword: str, pointer: str) -> Diagnostic:
@@ -190,9 +221,7 @@ def _loops(document: Document) -> Iterator[Diagnostic]:
             else:
                 _enter(document, child, path, on_path, done)
                 if len(path) > MAX_IN_PLACE:
-                    raise LimitExceeded(
-                        "ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer
-                    )
+                    raise LimitExceeded("ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer)
 
 
 def _enter(
@@ -208,12 +237,7 @@ def _enter(
 
 
 def _in_place(document: Document, schema: Schema) -> Iterator[Schema]:
-    if not isinstance(schema.value, dict):
-        return
-    if schema.has("$ref"):
-        target = document.resolve(schema, schema.value["$ref"])
-        if isinstance(target, Schema):
-            yield target
+    yield from (target for target in document.references(schema) if isinstance(target, Schema))
     for keyword, _, child in document.children(schema):
         if KEYWORDS[keyword].in_place:
             yield child

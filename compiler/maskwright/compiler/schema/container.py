@@ -93,9 +93,7 @@ class ContainerFrame:
         else:
             yield Literal(self.line(self.nest.depth + 1), state).stay()
 
-    def separators(
-        self, verdict: Hashable | None, following: Hashable | None, bracket: int
-    ) -> Iterator[Stay]:
+    def separators(self, verdict: Hashable | None, following: Hashable | None, bracket: int) -> Iterator[Stay]:
         """After a member: a comma and another, or the closing bracket."""
         if following is not None:
             yield Stay(COMMA, COMMA, literal(self.line(self.nest.depth + 1), self.gap(following)))

@@ -66,9 +66,7 @@ class Document:
         self._signatures: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
         self._first: dict[int, Schema] = {}
-        start = (
-            draft or (draft_of(value.get("$schema")) if isinstance(value, dict) else None) or DEFAULT_DRAFT
-        )
+        start = draft or (draft_of(value.get("$schema")) if isinstance(value, dict) else None) or DEFAULT_DRAFT
         self._index(value, "", "", start, "")
         self.root = self.schemas[""]
         self.resources.setdefault("", self.root)
@@ -141,7 +139,32 @@ class Document:
         pointer = schema.at(keyword)
         return self.schemas[pointer if key is None else f"{pointer}/{escape(str(key))}"]
 
-    def resolve(self, schema: Schema, reference: str) -> Schema | Diagnostic:
+    def references(self, schema: Schema) -> list[Schema | Diagnostic | None]:
+        """Where the schema's references lead; a diagnostic when nowhere, None when that depends on who refers
+        to it."""
+        out: list[Schema | Diagnostic | None] = []
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if schema.has(keyword) and isinstance(schema.value[keyword], str):
+                found = self.resolve(schema, schema.value[keyword], keyword)
+                out.append(found if keyword == "$ref" or isinstance(found, Diagnostic) else self._static(schema, found))
+        return out
+
+    def _static(self, schema: Schema, target: Schema) -> Schema | None:
+        """The target of a dynamic reference when it has but one: one schema of the document could be
+        meant."""
+        recursive = schema.has("$recursiveRef")
+        name = "$recursiveAnchor" if recursive else "$dynamicAnchor"
+        mark = target.value.get(name) if isinstance(target.value, dict) else None
+        if recursive:
+            dynamic = mark is True
+        else:
+            dynamic = mark is not None and schema.value["$dynamicRef"].partition("#")[2] == mark
+        if not dynamic:
+            return target
+        same = [s for s in self.schemas.values() if isinstance(s.value, dict) and s.value.get(name) == mark]
+        return target if len(same) == 1 else None
+
+    def resolve(self, schema: Schema, reference: str, keyword: str = "$ref") -> Schema | Diagnostic:
         """The schema that `reference`, written in `schema`, leads to."""
         base, _, fragment = _join(schema.base, reference).partition("#")
         fragment = unquote(fragment)
@@ -158,7 +181,7 @@ class Document:
         return Diagnostic(
             Code.UNRESOLVED_REFERENCE,
             f"reference {reference!r} leads nowhere: {found}",
-            pointer=schema.at("$ref"),
+            pointer=schema.at(keyword),
             detail={"reference": reference, "uri": base},
             hint="remote references aren't fetched: put the target into the schema",
         )

@@ -10,7 +10,6 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from maskwright.compiler.diagnostics import Diagnostic
 from maskwright.compiler.schema.document import Document, Schema
 from maskwright.compiler.schema.keywords import Draft, is_number
 
@@ -65,9 +64,8 @@ def finite_values(document: Document, schema: Schema, depth: int = 0) -> list[An
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and all(k in ("null", "boolean") for k in kinds):
         return [v for k in kinds for v in ([None] if k == "null" else [True, False])]
-    if schema.has("$ref"):
-        target = document.resolve(schema, schema.value["$ref"])
-        return None if isinstance(target, Diagnostic) else finite_values(document, target, depth + 1)
+    for target in document.references(schema):
+        return finite_values(document, target, depth + 1) if isinstance(target, Schema) else None
     for keyword in ("anyOf", "oneOf"):
         if schema.has(keyword):
             branches = [document.child(schema, keyword, i) for i in range(len(schema.value[keyword]))]

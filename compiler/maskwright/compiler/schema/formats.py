@@ -84,8 +84,7 @@ def _labels(letter: str, first: int, other: int, count: int) -> str:
 _LETTER = "[0-9A-Za-z]"
 _HOSTNAME = f"(?:{_labels(_LETTER, 63, 30, 6)})"
 _HOSTNAME_NARROWER = (
-    "labels after the first longer than 30 characters, more than 7 labels,"
-    " labels with hyphens in places 3 and 4"
+    "labels after the first longer than 30 characters, more than 7 labels, labels with hyphens in places 3 and 4"
 )
 # Letters that IDNA 2008 takes anywhere in a label and never maps. A label of 12 stays below 63 in Punycode.
 _IDN_LETTER = (
@@ -174,9 +173,7 @@ FORMATS: dict[str, Format] = {
     "uuid": Format("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
     "json-pointer": Format(_POINTER),
     "relative-json-pointer": Format(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-    "regex": Format(
-        _regex(2), "groups nested deeper than two, counted repeats, look-around, classes with ranges"
-    ),
+    "regex": Format(_regex(2), "groups nested deeper than two, counted repeats, look-around, classes with ranges"),
 }
 
 

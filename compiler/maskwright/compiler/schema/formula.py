@@ -147,13 +147,7 @@ class Space:
             out = self.negate(self._assign(f.args[0], what, done))
         else:
             parts = [self._assign(a, what, done) for a in f.args]
-            out = (
-                self.all(parts)
-                if f.kind is Kind.AND
-                else self.any(parts)
-                if f.kind is Kind.OR
-                else self.one(parts)
-            )
+            out = self.all(parts) if f.kind is Kind.AND else self.any(parts) if f.kind is Kind.OR else self.one(parts)
         done[f] = out
         return out
 
@@ -180,9 +174,7 @@ class Space:
     def _propagate(self, found: dict[Formula, None], zero: Formula) -> list[Formula] | None:
         """The parts with the atoms that stand alone among them replaced elsewhere; None when nothing
         changes."""
-        composite = [
-            q for q in found if q.kind > Kind.NOT or (q.kind is Kind.NOT and q.args[0].kind is Kind.ONE)
-        ]
+        composite = [q for q in found if q.kind > Kind.NOT or (q.kind is Kind.NOT and q.args[0].kind is Kind.ONE)]
         if not composite:
             return None
         holds, fails = (TRUE, FALSE) if zero is FALSE else (FALSE, TRUE)

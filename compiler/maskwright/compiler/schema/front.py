@@ -64,7 +64,7 @@ def compile_schema(
     if found.faults:
         raise CompileError(found.faults)
     with deep_recursion():
-        lowering = Lowering(document, space, languages)
+        lowering = Lowering(document, space, languages, found.residual)
         values = Values(lowering, options, limits, library)
         root = document.root
         frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))

@@ -49,9 +49,7 @@ class Plan:
 
     __slots__ = ("goal", "sources", "submissions")
 
-    def __init__(
-        self, goal: Goal, submissions: tuple[Submission, ...], sources: tuple[bool | int, ...]
-    ) -> None:
+    def __init__(self, goal: Goal, submissions: tuple[Submission, ...], sources: tuple[bool | int, ...]) -> None:
         self.goal, self.submissions, self.sources = goal, submissions, sources
 
     def outcome(self, verdict: tuple[bool, ...]) -> dict[Formula, Formula]:

@@ -100,9 +100,7 @@ def _any(value: Any, draft: Draft) -> str | None:
 
 
 def _names(value: Any, draft: Draft) -> str | None:
-    good = (
-        isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
-    )
+    good = isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
     return None if good else "a list of different strings"
 
 
@@ -221,10 +219,10 @@ KEYWORDS: dict[str, Keyword] = {
     "then": Keyword(_schema, Place.ONE, in_place=True, since=Draft.D7),
     "else": Keyword(_schema, Place.ONE, in_place=True, since=Draft.D7),
     "$ref": Keyword(_string),
-    "$dynamicRef": Keyword(_string, since=Draft.D2020, treatment="refused"),
-    "$recursiveRef": Keyword(_string, since=Draft.D2019, until=Draft.D2019, treatment="refused"),
-    "unevaluatedProperties": Keyword(_schema, Place.ONE, since=Draft.D2019, treatment="refused"),
-    "unevaluatedItems": Keyword(_schema, Place.ONE, since=Draft.D2019, treatment="refused"),
+    "$dynamicRef": Keyword(_string, since=Draft.D2020),
+    "$recursiveRef": Keyword(_string, since=Draft.D2019, until=Draft.D2019),
+    "unevaluatedProperties": Keyword(_schema, Place.ONE, since=Draft.D2019),
+    "unevaluatedItems": Keyword(_schema, Place.ONE, since=Draft.D2019),
     "$defs": Keyword(_schema_map, Place.MAP, since=Draft.D2019, treatment="annotation"),
     "definitions": Keyword(_schema_map, Place.MAP, treatment="annotation"),
     "contentSchema": Keyword(_schema, Place.ONE, since=Draft.D2019, treatment="annotation"),

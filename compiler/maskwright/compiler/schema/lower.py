@@ -11,12 +11,13 @@ order written, then names that are only mentioned (`required` and the like).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.schema.atoms import (
+    Alternatives,
     AtLeastItems,
     AtMostItems,
     Contains,
@@ -30,12 +31,13 @@ from maskwright.compiler.schema.atoms import (
     Props,
     StringSet,
 )
-from maskwright.compiler.schema.document import Document, Schema
+from maskwright.compiler.schema.document import Document, Schema, escape
 from maskwright.compiler.schema.finite import unique_values
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, constant
 from maskwright.compiler.schema.keywords import Draft, is_number
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.numbers import AtLeast, Integer, MoreThan, MultipleOf, NumberSet
+from maskwright.compiler.schema.unevaluated import unevaluated_items, unevaluated_properties
 
 ValueKind = Literal["null", "true", "false", "number", "string", "array", "object"]
 KINDS: tuple[ValueKind, ...] = ("object", "array", "string", "number", "true", "false", "null")
@@ -68,8 +70,16 @@ class Order:
 class Lowering:
     """One document's schemas as formulas of one space."""
 
-    def __init__(self, document: Document, space: Space, languages: Languages) -> None:
+    def __init__(
+        self,
+        document: Document,
+        space: Space,
+        languages: Languages,
+        residual: Mapping[tuple[int, str], bool] | None = None,
+    ) -> None:
+        """`residual`: by signature and keyword, what is assumed of keywords that aren't judged."""
         self.document, self.space, self.languages = document, space, languages
+        self.residual = residual or {}
         self._formulas: dict[tuple[Schema, ValueKind], Formula | None] = {}
         self._orders: dict[Schema, Order] = {}
         self._members: dict[Any, Members] = {}
@@ -92,18 +102,20 @@ class Lowering:
             others = (k for k in schema.value if k != "$ref" and schema.has(k))
             if any(k in _BY_KEYWORD for k in others):
                 break
-            schema = self.target(schema)
-        if isinstance(schema.value, dict) and not any(
-            k in _BY_KEYWORD and schema.has(k) for k in schema.value
-        ):
+            schema = self.targets(schema)[0]
+        if isinstance(schema.value, dict) and not any(k in _BY_KEYWORD and schema.has(k) for k in schema.value):
             return self._constant_schema(True, schema)
         return schema
 
-    def target(self, schema: Schema) -> Schema:
-        found = self.document.resolve(schema, schema.value["$ref"])
-        if isinstance(found, Diagnostic):
-            raise CompileError(found)
-        return found
+    def targets(self, schema: Schema) -> list[Schema]:
+        """Where references lead. Those that depend on who refers (residual) are left out."""
+        out = []
+        for found in self.document.references(schema):
+            if isinstance(found, Diagnostic):
+                raise CompileError(found)
+            if found is not None:
+                out.append(found)
+        return out
 
     def expand(self, f: Formula, kind: ValueKind) -> Formula:
         """A formula over schemas as one over the atoms of a kind."""
@@ -124,11 +136,16 @@ class Lowering:
         for keyword in schema.value:
             lower = _BY_KEYWORD.get(keyword)
             if lower is not None and schema.has(keyword):
-                parts.append(lower(self, schema, kind))
+                assumed = self.assumed(schema, keyword)
+                parts.append(lower(self, schema, kind) if assumed is None else constant(assumed))
                 if parts[-1] is FALSE:
                     break
         found = self._formulas[key] = self.space.all(parts)
         return found
+
+    def assumed(self, schema: Schema, keyword: str) -> bool | None:
+        """What a residual keyword is taken for, None for a keyword that is judged."""
+        return self.residual.get((self.document.signature(schema), keyword)) if self.residual else None
 
     def in_place(self, schema: Schema, keyword: str, key: str | int | None, kind: ValueKind) -> Formula:
         return self.formula(self.document.child(schema, keyword, key), kind)
@@ -146,8 +163,8 @@ class Lowering:
     def _order_of(self, schema: Schema, out: Order) -> None:
         properties, required = schema.get("properties"), schema.get("required")
         out.add(Order(properties or (), required or ()))
-        if schema.has("$ref"):
-            out.add(self.order(self.target(schema)))
+        for target in self.targets(schema):
+            out.add(self.order(target))
         for keyword, value in schema.value.items():
             if not schema.has(keyword):
                 continue
@@ -168,12 +185,12 @@ class Lowering:
         """The formula "equals this value", for values of a kind that `value` has (see `values_of`)."""
         space = self.space
         if kind == "array":
-            prefix = tuple(self.equal_to(v, schema) for v in value)
+            prefix = tuple((self.equal_to(v, schema),) for v in value)
             size = [
                 space.atom(AtMostItems(len(value))),
                 *([space.atom(AtLeastItems(len(value)))] if value else []),
             ]
-            return space.all([*([space.atom(Items(prefix, None))] if value else []), *size])
+            return space.all([*([space.atom(Items(prefix, ()))] if value else []), *size])
         closed = self._constant_schema(False, schema)
         members = self.members({k: self.equal_to(v, schema) for k, v in value.items()}, (), closed)
         return space.all([members, *(space.atom(Has(k)) for k in value)])
@@ -211,6 +228,33 @@ class Lowering:
         if found is None:
             found = self._members[key] = Members(properties, patterns, additional)
         return self.space.atom(Props(found))
+
+    def pattern_languages(self, schema: Schema) -> list[Formula]:
+        """The key languages of the schema's `patternProperties`, in order."""
+        where = schema.at("patternProperties")
+        return [self.languages.pattern(p, f"{where}/{escape(p)}") for p in schema.get("patternProperties") or {}]
+
+    def item_schemas(self, schema: Schema) -> tuple[tuple[Schema, ...], Schema | None]:
+        """The schemas of the first items and of the others, in the draft's form; without a schema: None."""
+        child, items = self.document.child, schema.get("items")
+        if schema.draft >= Draft.D2020:
+            prefix = tuple(child(schema, "prefixItems", i) for i in range(len(schema.get("prefixItems") or ())))
+            return prefix, child(schema, "items") if schema.has("items") else None
+        if isinstance(items, list):
+            rest = child(schema, "additionalItems") if schema.has("additionalItems") else None
+            return tuple(child(schema, "items", i) for i in range(len(items))), rest
+        return (), child(schema, "items") if schema.has("items") else None
+
+    def items(self, prefix: tuple[Alternatives, ...], rest: Alternatives) -> Formula:
+        """The atom of items under schemas; true when they ask nothing."""
+        prefix, rest = tuple(self._alternatives(p) for p in prefix), self._alternatives(rest)
+        while prefix and not rest and not prefix[-1]:
+            prefix = prefix[:-1]
+        return self.space.atom(Items(prefix, rest)) if prefix or rest else TRUE
+
+    def _alternatives(self, schemas: Alternatives) -> Alternatives:
+        found = tuple(self.document.representative(self.through(s)) for s in schemas)
+        return () if any(s.value is True for s in found) else found
 
 
 def loop(schema: Schema) -> Diagnostic:
@@ -262,7 +306,8 @@ def _const(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 
 
 def _ref(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
-    return low.formula(low.target(schema), kind)
+    """All references of the schema; `$dynamicRef` and `$recursiveRef` where they lead to one place."""
+    return low.space.all(low.formula(target, kind) for target in low.targets(schema))
 
 
 def _all_of(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
@@ -351,10 +396,8 @@ def _properties(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
         return TRUE
     child = low.document.child
     properties = {k: child(schema, "properties", k) for k in schema.get("properties") or {}}
-    patterns = tuple(
-        (low.languages.pattern(p, f"{schema.at('patternProperties')}"), child(schema, "patternProperties", p))
-        for p in schema.get("patternProperties") or {}
-    )
+    subs = (child(schema, "patternProperties", p) for p in schema.get("patternProperties") or {})
+    patterns = tuple(zip(low.pattern_languages(schema), subs, strict=True))
     additional = child(schema, "additionalProperties") if schema.has("additionalProperties") else None
     return low.members(properties, patterns, additional)
 
@@ -405,27 +448,19 @@ def _dependent(keyword: str) -> _Lower:
 
 
 def _items(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
-    """`prefixItems`, `items` and `additionalItems` together, in the draft's form."""
+    """`prefixItems`, `items` and `additionalItems` together."""
     if kind != "array":
         return TRUE
-    child, items = low.document.child, schema.get("items")
-    prefix: tuple[Schema, ...] = ()
-    rest: Schema | None = None
-    if schema.draft >= Draft.D2020:
-        prefix = tuple(child(schema, "prefixItems", i) for i in range(len(schema.get("prefixItems") or ())))
-        rest = child(schema, "items") if schema.has("items") else None
-    elif isinstance(items, list):
-        prefix = tuple(child(schema, "items", i) for i in range(len(items)))
-        rest = child(schema, "additionalItems") if schema.has("additionalItems") else None
-    elif schema.has("items"):
-        rest = child(schema, "items")
-    prefix = tuple(low.document.representative(low.through(s)) for s in prefix)
-    rest = None if rest is None else low.document.representative(low.through(rest))
-    if rest is not None and rest.value is True:
-        rest = None
-    while prefix and rest is None and prefix[-1].value is True:
-        prefix = prefix[:-1]
-    return low.space.atom(Items(prefix, rest)) if prefix or rest is not None else TRUE
+    prefix, rest = low.item_schemas(schema)
+    return low.items(tuple((s,) for s in prefix), () if rest is None else (rest,))
+
+
+def _unevaluated_items(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
+    return unevaluated_items(low, schema) if kind == "array" else TRUE
+
+
+def _unevaluated_properties(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
+    return unevaluated_properties(low, schema) if kind == "object" else TRUE
 
 
 def _min_items(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
@@ -461,6 +496,8 @@ def _unique(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 
 _BY_KEYWORD: dict[str, _Lower] = {
     "$ref": _ref,
+    "$dynamicRef": _ref,
+    "$recursiveRef": _ref,
     "type": _type,
     "enum": _enum,
     "const": _const,
@@ -494,8 +531,8 @@ _BY_KEYWORD: dict[str, _Lower] = {
     "minItems": _min_items,
     "maxItems": _max_items,
     "contains": _contains,
+    "unevaluatedItems": _unevaluated_items,
+    "unevaluatedProperties": _unevaluated_properties,
     "uniqueItems": _unique,
 }
-_IN_PLACE = frozenset(
-    ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
-)
+_IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"))

@@ -260,9 +260,7 @@ def judge_numbers(
         found = [s.holds(p) for s, p in zip(scanners, state[1], strict=True)]
         if None in found:
             return None
-        return evaluate(
-            space, must, watched, {a: constant(bool(h)) for a, h in zip(atoms, found, strict=True)}
-        )
+        return evaluate(space, must, watched, {a: constant(bool(h)) for a, h in zip(atoms, found, strict=True)})
 
     return tabulate(("", tuple(s.start() for s in scanners)), step, label, limit, pointer)
 

@@ -232,9 +232,7 @@ class ObjectFrame(ContainerFrame):
             elif below or other is not None:
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
-            yield Call(
-                self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges)
-            )
+            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges))
 
     def _colon(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
         yield self.colon(("value", key, formulas))

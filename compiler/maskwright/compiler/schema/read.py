@@ -52,9 +52,7 @@ def check_depth(text: str, limit: int) -> None:
             depth -= 1
 
 
-def invalid(
-    message: str, pointer: str | None = None, span: tuple[int, int] | None = None, **detail: Any
-) -> Diagnostic:
+def invalid(message: str, pointer: str | None = None, span: tuple[int, int] | None = None, **detail: Any) -> Diagnostic:
     return Diagnostic(Code.INVALID_SOURCE, message, pointer=pointer, span=span, detail=detail)
 
 
@@ -78,9 +76,7 @@ def _encode(text: str) -> bytes:
 
 def _write(value: Any, limits: Limits) -> str:
     if not isinstance(value, dict | bool):
-        raise CompileError(
-            invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__)
-        )
+        raise CompileError(invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__))
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError:
@@ -99,9 +95,7 @@ def _parse(text: str) -> Any:
             parse_constant=_constant,
         )
     except json.JSONDecodeError as e:
-        raise CompileError(
-            invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)
-        ) from None
+        raise CompileError(invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)) from None
     return value
 
 
@@ -136,6 +130,4 @@ def _scalar(value: Any) -> Any:
 
 def _check_surrogates(text: str) -> None:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise CompileError(
-            invalid("an escaped lone surrogate", text=text.encode("utf-8", "backslashreplace").decode())
-        )
+        raise CompileError(invalid("an escaped lone surrogate", text=text.encode("utf-8", "backslashreplace").decode()))

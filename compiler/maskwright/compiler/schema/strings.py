@@ -174,9 +174,7 @@ class StringJudge:
         """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a
         quote."""
         classes, verdicts = self.classifier(TRUE, languages, pointer)
-        labels: list[Hashable] = [
-            frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts
-        ]
+        labels: list[Hashable] = [frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts]
         return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
 
 

@@ -84,8 +84,7 @@ def minimise(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | Non
     while True:
         signatures: dict[Hashable, int] = {}
         refined = [
-            signatures.setdefault((block[s], _merged(trimmed[s], block)), len(signatures))
-            for s in range(len(rows))
+            signatures.setdefault((block[s], _merged(trimmed[s], block)), len(signatures)) for s in range(len(rows))
         ]
         if len(signatures) == len(names):
             break
@@ -119,9 +118,7 @@ def _live(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None])
     return live
 
 
-def _renumber(
-    rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None], block: list[int]
-) -> Table:
+def _renumber(rows: list[list[tuple[int, int, int]]], labels: list[Hashable | None], block: list[int]) -> Table:
     example: dict[int, int] = {}
     for s, b in enumerate(block):
         example.setdefault(b, s)

@@ -118,9 +118,7 @@ class Values:
         """Watched formulas that aren't decided, without repetition, and how to read a verdict of theirs."""
         space = self.space
         units = {c: TRUE for c in conjuncts(must) if c.kind is Kind.ATOM}
-        units |= {
-            c.args[0]: FALSE for c in conjuncts(must) if c.kind is Kind.NOT and c.args[0].kind is Kind.ATOM
-        }
+        units |= {c.args[0]: FALSE for c in conjuncts(must) if c.kind is Kind.NOT and c.args[0].kind is Kind.ATOM}
         index: dict[Formula, int] = {}
         mapped: list[bool | int] = []
         for w in watched:
@@ -185,9 +183,7 @@ class Values:
             return TableFrame("nothing", Table(((),), (None,)), pointer)
         if len(lengths) == 1 and not watched and lengths[0].size is not None and lengths[0].size <= CHUNK:
             return self.counting(f"at_most:{lengths[0].size - 1}")
-        return CountedFrame(
-            lengths, self.counting, lambda frame: closed_verdict(frame, self.library), pointer
-        )
+        return CountedFrame(lengths, self.counting, lambda frame: closed_verdict(frame, self.library), pointer)
 
     def counting(self, entry: str) -> Frame:
         """The library's frames that count characters: `char` and those of counts.py by name and count."""
@@ -223,9 +219,7 @@ class Values:
     def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> Frame:
         if not watched and must is TRUE and nest == FREE:
             return self.shared(f"array:{self._style}", lambda: ArrayFrame(self, TRUE, (), nest, ""))
-        return self.made(
-            ("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer)
-        )
+        return self.made(("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer))
 
     def chunk(self, formulas: Formulas, nest: Nest, pointer: str) -> ChunkFrame:
         """The frame of a chunk of items of an array with these formulas."""
@@ -234,9 +228,7 @@ class Values:
         assert isinstance(frame, ChunkFrame)
         return frame
 
-    def object(
-        self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str
-    ) -> Frame:
+    def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
         if not watched and must is TRUE and not names and nest == FREE:
             return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
         key = ("object", must, watched, names, nest)
