@@ -62,6 +62,7 @@ class SchemaMaker:
             self.counts,
             self.contains,
         ]
+        some += [self.unevaluated]
         return some + ([self.ref] if self.recursion else [])
 
     def leaf(self) -> Any:
@@ -154,6 +155,12 @@ class SchemaMaker:
         if self.rng.random() < 0.4:
             out["maxContains"] = self.rng.randint(0, 2)
         return out
+
+    def unevaluated(self, depth: int) -> dict[str, Any]:
+        """With something beside it that evaluates in part."""
+        beside = self.rng.choice([self.object, self.combine, self.conditional, self.array, self.contains])
+        keyword = self.rng.choice(["unevaluatedProperties", "unevaluatedItems"])
+        return {**beside(depth), keyword: self.rng.choice([False, False, self.sub(depth - 1)])}
 
     def ref(self, depth: int) -> dict[str, Any]:
         return {"$ref": self.rng.choice(["#", "#/$defs/d0", "#/$defs/d1"])}
