@@ -59,6 +59,7 @@ class _Parser(Cursor):
         self.flags = flags
         self.stack: GroupStack[Flags] = GroupStack(flags)
         self.quantifiable = False
+        self.item_start = 0
 
     def run(self) -> Node:
         while not self.done():
@@ -100,7 +101,7 @@ class _Parser(Cursor):
 
     def chars(self, ranges: Ranges, start: int) -> None:
         self.stack.items.append(Chars(ranges, (start, self.at)))
-        self.quantifiable = True
+        self.quantifiable, self.item_start = True, start
 
     def assertion(self, kind: PointKind, start: int) -> None:
         ranges: Ranges = ()
@@ -137,7 +138,7 @@ class _Parser(Cursor):
         if high is not None and high < low:
             self.fail(f"the count {{{low},{high}}} is out of order", start)
         item = self.stack.items.pop()
-        self.stack.items.append(repeat(item, low, high, (item.span[0], self.at), lazy))
+        self.stack.items.append(repeat(item, low, high, (self.item_start, self.at), lazy))
         self.quantifiable = False
 
     def braces(self) -> tuple[int, int | None]:
@@ -194,7 +195,7 @@ class _Parser(Cursor):
         node, group = self.stack.close(start)
         self.stack.items.append(node)
         self.flags = group.flags
-        self.quantifiable = group.quantifiable
+        self.quantifiable, self.item_start = group.quantifiable, group.start
 
     # -- escapes -------------------------------------------------------------------------------------------------
 

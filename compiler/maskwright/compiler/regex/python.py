@@ -67,6 +67,7 @@ class _Parser(Cursor):
         self.at_start = True
         self.quantifiable = ""
         """Why the last item can't be repeated; empty: it can."""
+        self.item_start = 0
         self.nothing()
 
     def nothing(self) -> None:
@@ -117,7 +118,7 @@ class _Parser(Cursor):
 
     def chars(self, ranges: Ranges, start: int) -> None:
         self.stack.items.append(Chars(ranges, (start, self.at)))
-        self.quantifiable = ""
+        self.quantifiable, self.item_start = "", start
         self.at_start = False
 
     def point(self, kind: PointKind, start: int) -> None:
@@ -162,7 +163,7 @@ class _Parser(Cursor):
         lazy = self.skip("?")
         possessive = not lazy and self.skip("+")
         item = self.stack.items.pop()
-        span = (item.span[0], self.at)
+        span = (self.item_start, self.at)
         node = repeat(item, low, high, span, lazy)
         self.stack.items.append(Atomic(node, span) if possessive else node)
         self.quantifiable = "a repeat can't be repeated"
@@ -262,7 +263,7 @@ class _Parser(Cursor):
         node, group = self.stack.close(start)
         self.stack.items.append(node)
         self.flags = group.flags
-        self.quantifiable = ""
+        self.quantifiable, self.item_start = "", group.start
 
     # -- escapes -------------------------------------------------------------------------------------------------
 

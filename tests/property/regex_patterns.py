@@ -1,0 +1,118 @@
+"""Patterns and their oracles: every small pattern of a few atoms, random larger ones, `re` and `regress`."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterator
+
+import regress
+
+from maskwright.compiler.diagnostics import Code, CompileError
+from maskwright.compiler.regex import Dialect, compile_pattern
+from maskwright.compiler.regular import Dfa, shortest_members
+
+ATOMS = ["", "a", "b", ".", "[^a]", "^", "$", r"\b", r"\B", "(?=a)", "(?!b)", "(?<=a)", "(?<!b)"]
+TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab\n", repeat=n)]
+Judge = Callable[[str], bool]
+
+
+def pairs(ones: list[str], twos: list[str]) -> Iterator[str]:
+    for x, y in itertools.product(ones, twos):
+        yield f"{x}{y}"
+        yield f"(?:{x}|{y})"
+
+
+def wrapped(ones: list[str]) -> Iterator[str]:
+    for x in ones:
+        yield from (f"(?:{x}){q}" for q in ("*", "+", "?", "{2}", "{1,2}"))
+        yield from (f"({look}{x})" for look in ("?=", "?!", "?<=", "?<!"))
+
+
+def small_patterns() -> list[str]:
+    """All patterns of one operation on one or two atoms."""
+    return list(dict.fromkeys([*ATOMS, *pairs(ATOMS, ATOMS), *wrapped(ATOMS)]))
+
+
+def medium_patterns() -> list[str]:
+    """All patterns of one operation on small patterns and atoms: some 24,000."""
+    small = small_patterns()
+    return list(dict.fromkeys([*wrapped(small), *pairs(ATOMS, small), *pairs(small, ATOMS)]))
+
+
+def oracle(pattern: str, dialect: Dialect, flags: str = "") -> dict[str, Judge] | None:
+    """What the reference engine says of a text, by mode; None: it doesn't take the pattern."""
+    try:
+        if dialect == "python":
+            found = re.compile(pattern, sum(getattr(re, f.upper()) for f in flags))
+            return {"full": lambda t: found.fullmatch(t) is not None, "search": lambda t: found.search(t) is not None}
+        inside = regress.Regex(pattern, "u" + flags)
+        whole = regress.Regex(f"(?-m:^)(?:{pattern})(?-m:$)", "u" + flags)
+    except (re.error, regress.RegressError, OverflowError):
+        return None
+    return {"full": lambda t: whole.find(t) is not None, "search": lambda t: inside.find(t) is not None}
+
+
+def disagreements(pattern: str, dialect: Dialect, texts: list[str], flags: str = "") -> list[tuple[object, ...]]:
+    """Texts that the compiled pattern judges unlike the oracle; patterns the oracle refuses say nothing."""
+    judges = oracle(pattern, dialect, flags)
+    if judges is None:
+        return []
+    out: list[tuple[object, ...]] = []
+    for mode in ("full", "search"):
+        dfa = compile_pattern(pattern, dialect, mode=mode, flags=flags)  # type: ignore[arg-type]
+        # Backtracking oracles take forever where repeats nest, so they get short texts.
+        longest = 8 if sum(map(pattern.count, "*+{")) > 2 else 15
+        for text in texts or likely_texts(dfa, random.Random(pattern), longest):
+            if (dfa.label(text) >= 0) != judges[mode](text):
+                out.append((pattern, dialect, flags, mode, text, dfa.label(text)))
+    return out
+
+
+COMMON = ["a", "b", "c", "A", "é", "ß", "İ", "k", "ſ", ".", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", "[abc]", "[^abc]"]
+COMMON += ["[a-f]", r"[\w-]", r"\n", r"\t", r"\x41", r"\u00e9", r"\.", r"[\d\s]", "0", "1", " ", "-", "_"]
+COMMON += [r"\b", r"\B", "^", "$", "😀", "[à-ÿ]", "[^\\d]", "[A-Z_]"]
+ONLY: dict[str, list[str]] = {
+    "ecma262": [r"\p{L}", r"\P{L}", r"\p{Lu}", r"\p{Script=Greek}", r"\p{Ll}", r"[\p{N}a]", r"\u{1F600}", r"\cA", "[^]"]
+    + [r"\ud83d\ude00", "[]", r"\/", r"[\b]", r"[^\p{Lu}]", r"[^\P{Lu}]", r"\0", r"\p{scx=Grek}", r"\p{Alphabetic}"],
+    "python": [r"\A", r"\Z", r"\N{GREEK SMALL LETTER ALPHA}", r"\U0001F600", "[]a]", "[^]a]", r"\101", r"[\101]"]
+    + ["{", "a{,2}", r"\a", r"\07", "(?>a|ab)c", "(?>ab|a)c", "a?+b", "[a-c]++", "(?:ab){1,2}+", "(?>a*?b)", "(?#x)"],
+}
+QUANTIFIERS = ["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "+?", "??", "{0,2}?"]
+LETTERS = "abcABCkKſéÉßẞİıi01 -_\n\r\t.😀\u2028αΑÿ"
+
+
+def random_pattern(r: random.Random, dialect: Dialect, depth: int) -> str:
+    if depth == 0 or r.random() < 0.25:
+        return r.choice(COMMON + ONLY[dialect])
+
+    def inner() -> str:
+        return random_pattern(r, dialect, depth - 1)
+
+    forms: list[Callable[[], str]] = [
+        lambda: inner() + inner(),
+        lambda: inner() + inner(),
+        lambda: f"(?:{inner()}|{inner()})",
+        lambda: f"(?:{inner()}){r.choice(QUANTIFIERS)}",
+        lambda: f"({inner()})",
+        lambda: f"(?{r.choice(['=', '!', '<=', '<!'])}{inner()})",
+        lambda: f"(?{r.choice(['i', 'm', 's', 'im', 'i-s', '-i'])}:{inner()})",
+    ]
+    if dialect == "python":
+        forms += [lambda: f"(?a:{inner()})", lambda: f"(?x: {inner()} )"]
+    return r.choice(forms)()
+
+
+def likely_texts(dfa: Dfa, r: random.Random, longest: int) -> list[str]:
+    """Members, near-members and random texts, up to a length."""
+    out = ["", *("".join(r.choices(LETTERS, k=r.randrange(1, 7))) for _ in range(20))]
+    for m in shortest_members(dfa, 10):
+        assert isinstance(m, str)
+        i = r.randrange(len(m)) if m else 0
+        out += [m, m[:i] + m[i + 1 :], m[:i] + r.choice(LETTERS) + m[i + 1 :], m + "\n", r.choice(LETTERS) + m]
+    return [t for t in out if len(t) <= longest]
+
+
+def refused_as_unsupported(e: CompileError) -> bool:
+    return all(d.code == Code.UNSUPPORTED_PATTERN and d.span is not None for d in e.diagnostics)
