@@ -10,6 +10,7 @@ from .interface import (
     StoreCapabilities,
     StoreError,
     StoreUnavailable,
+    SwapUnsupported,
     check_key,
 )
 from .local import LocalStore
@@ -25,5 +26,6 @@ __all__ = [
     "StoreCapabilities",
     "StoreError",
     "StoreUnavailable",
+    "SwapUnsupported",
     "check_key",
 ]

@@ -83,6 +83,13 @@ class StoreUnavailable(StoreError):
     """The store can't be used now: no space, no permission, no answer. Trying again may help."""
 
 
+class SwapUnsupported(StoreError):
+    """The store was found not to compare and swap, so it can't hold names, channels or anything that changes."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key, "this store doesn't compare and swap; names can't be kept in it")
+
+
 class BlobStore(Protocol):
     """Bytes under keys. All methods may raise StoreUnavailable, and ValueError for a malformed key."""
 
@@ -94,6 +101,9 @@ class BlobStore(Protocol):
 
     def get(self, key: str, max_bytes: int | None = None) -> bytes:
         """The whole blob. Raises BlobNotFound, BlobTooLarge."""
+
+    def get_tagged(self, key: str, max_bytes: int | None = None) -> tuple[bytes, str]:
+        """The whole blob and its etag, from one state of it. Raises BlobNotFound, BlobTooLarge."""
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """Bytes `start` to `start + length`, fewer at the end of the blob. Raises BlobNotFound."""
@@ -110,7 +120,8 @@ class BlobStore(Protocol):
     def compare_and_swap(self, key: str, expected: str | None, data: bytes) -> str:
         """Replaces the blob whose etag is `expected` (None: creates it) and returns the new etag.
 
-        Raises PreconditionFailed.
+        Raises PreconditionFailed, SwapUnsupported. Where an answer got lost on the way, PreconditionFailed may
+        be raised for a swap that was done and then replaced by another's: read the blob to know.
         """
 
     def delete(self, key: str) -> bool:

@@ -77,6 +77,10 @@ class LocalStore:
                 raise BlobTooLarge(key, size, max_bytes)
             return file.read()
 
+    def get_tagged(self, key: str, max_bytes: int | None = None) -> tuple[bytes, str]:
+        data = self.get(key, max_bytes)
+        return data, hashlib.sha256(data).hexdigest()
+
     def get_range(self, key: str, start: int, length: int) -> bytes:
         with _unavailable(key), self._place(key).open("rb") as file:
             return os.pread(file.fileno(), length, start)
