@@ -91,9 +91,7 @@ def _live(machine: Machine, limits: Limits, deadline: float, missing: list[int])
         if not missing or any(d.code is not Code.UNSATISFIABLE for d in refused.diagnostics):
             raise
         message = f"every text needs a byte that no token spells: {_hex(missing)}"
-        raise CompileError(
-            Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"bytes": missing})
-        ) from refused
+        raise CompileError(Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"bytes": missing})) from refused
 
 
 def _notes(missing: list[int]) -> tuple[Diagnostic, ...]:

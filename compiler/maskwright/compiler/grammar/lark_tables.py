@@ -23,6 +23,7 @@ from lark.exceptions import LarkError
 from lark.lexer import ContextualLexer, UnlessCallback
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
+from maskwright.compiler.grammar.program import parse_terminal
 
 END = "$END"
 BUNDLED = ("common", "unicode", "python", "lark")
@@ -165,9 +166,7 @@ def _copy_tables(lark: Any, start: str) -> Tables:
     lexer_of = tuple(lexers.setdefault(_copy_lexer(contextual.lexers[q]), len(lexers)) for q in order)
     used = {t for lexer in lexers for t in (*lexer.scan, *(k for _, names in lexer.retype for k in names))}
     return Tables(
-        terminals={
-            t.name: _copy_terminal(t) for t in sorted(lark.terminals, key=lambda t: t.name) if t.name in used
-        },
+        terminals={t.name: _copy_terminal(t) for t in sorted(lark.terminals, key=lambda t: t.name) if t.name in used},
         ignored=frozenset(lark.ignore_tokens),
         actions=tuple(dict(_actions(table.states[q], place, rules)) for q in order),
         gotos=tuple(dict(_gotos(table.states[q], place, rules)) for q in order),
@@ -188,9 +187,7 @@ def _number_states(states: dict[int, dict[str, Any]], start: int) -> list[int]:
     return order
 
 
-def _actions(
-    row: dict[str, Any], place: dict[int, int], rules: frozenset[str]
-) -> Iterator[tuple[str, Action]]:
+def _actions(row: dict[str, Any], place: dict[int, int], rules: frozenset[str]) -> Iterator[tuple[str, Action]]:
     for symbol in sorted(row):
         action, arg = row[symbol]
         if action.name == "Reduce":
@@ -211,9 +208,7 @@ def _copy_lexer(lexer: Any) -> Lexer:
         scanner = lexer.scanner
     except re.error as e:
         message = f"the terminals can't be matched together: {e}"
-        raise CompileError(
-            Diagnostic(Code.INVALID_SOURCE, message, hint="flags go after the closing slash")
-        ) from e
+        raise CompileError(Diagnostic(Code.INVALID_SOURCE, message, hint="flags go after the closing slash")) from e
     retype = []
     for name, callback in lexer.callback.items():
         assert isinstance(callback, UnlessCallback)
@@ -249,6 +244,7 @@ def _check_terminal(t: Any) -> None:
     except re.error as e:
         message = f"terminal {t.name} isn't a valid regular expression: {e}"
         raise CompileError(Diagnostic(Code.INVALID_SOURCE, message, detail={"terminal": t.name})) from e
+    parse_terminal(t.name, t.pattern.to_regexp())
     if t.pattern.min_width == 0:
         raise CompileError(
             Diagnostic(

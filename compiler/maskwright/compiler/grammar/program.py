@@ -11,7 +11,7 @@ Not handled: atomic groups and possessive repeats, lookaround inside a lookbehin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
@@ -43,6 +43,12 @@ class Step:
     ranges: tuple[tuple[int, int, int], ...]
     ends: int = -1
     """Where the thread is after the whole character; -1 inside one."""
+    chars: Ranges = ()
+    """Before a character: which it may be."""
+    sure: bool = False
+    """Before a character: its terminal matches right after it, whatever follows."""
+    unbounded: bool = False
+    """Before a character: the thread may go on for ever without a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ def build_program(terminals: dict[str, str]) -> Program:
     b = _Builder()
     for name, regexp in terminals.items():
         b.terminal(name, regexp)
+    b.find_sure()
+    b.find_unbounded()
     b.find_needs()
     for name in terminals:
         b.find_reach(name)
@@ -125,9 +133,7 @@ class _Builder:
 
     def new(self) -> int:
         if len(self.out.code) >= MAX_INSTRUCTIONS:
-            raise LimitExceeded(
-                "instructions", MAX_INSTRUCTIONS, len(self.out.code) + 1, f"terminal {self.name}"
-            )
+            raise LimitExceeded("instructions", MAX_INSTRUCTIONS, len(self.out.code) + 1, f"terminal {self.name}")
         self.out.code.append(Split(()))
         self.out.owner.append(self.name)
         return len(self.out.code) - 1
@@ -139,10 +145,7 @@ class _Builder:
 
     def terminal(self, name: str, regexp: str) -> None:
         self.name = name
-        try:
-            tree = parse(regexp)
-        except CompileError as e:
-            raise CompileError([_of_terminal(d, name) for d in e.diagnostics]) from e
+        tree = parse_terminal(name, regexp)
         self.out.entries[name] = entry = self.new()
         self.work.append((tree, entry, self.match(name)))
         self.run()
@@ -226,7 +229,7 @@ class _Builder:
         at = [entry, *(self.new() for _ in spelled[1:])]
         for i, row in enumerate(spelled):
             steps = tuple((low, high, to if t < 0 else at[t]) for low, high, t in row)
-            self.out.code[at[i]] = Step(steps, to if i == 0 else -1)
+            self.out.code[at[i]] = Step(steps, to, ranges) if i == 0 else Step(steps)
 
     def refuse(self, construct: str, node: Node) -> None:
         raise CompileError(
@@ -237,6 +240,47 @@ class _Builder:
                 detail={"terminal": self.name, "construct": construct},
             )
         )
+
+    # -- what is known of an instruction's future ------------------------------------------------------------
+
+    def find_sure(self) -> None:
+        """Backward from the ends of terminals over jumps and splits alone."""
+        code = self.out.code
+        preds: list[list[int]] = [[] for _ in code]
+        for pc, ins in enumerate(code):
+            if isinstance(ins, Split):
+                for t in ins.to:
+                    preds[t].append(pc)
+        matches = {pc for pc, ins in enumerate(code) if isinstance(ins, Match) and ins.owner}
+        work = list(matches)
+        while work:
+            for p in preds[work.pop()]:
+                if p not in matches:
+                    matches.add(p)
+                    work.append(p)
+        for pc, ins in enumerate(code):
+            if isinstance(ins, Step) and ins.ends in matches:
+                code[pc] = replace(ins, sure=True)
+
+    def find_unbounded(self) -> None:
+        """What's left when threads that stop, or that surely match, are taken away from the end backwards."""
+        code = self.out.code
+        preds: list[list[int]] = [[] for _ in code]
+        open_ways = [0] * len(code)
+        for pc, ins in enumerate(code):
+            targets = () if isinstance(ins, Step) and ins.sure else set(_successors(ins, bodies=False))
+            open_ways[pc] = len(targets)
+            for t in targets:
+                preds[t].append(pc)
+        work = [pc for pc, n in enumerate(open_ways) if n == 0]
+        while work:
+            for p in preds[work.pop()]:
+                open_ways[p] -= 1
+                if open_ways[p] == 0:
+                    work.append(p)
+        for pc, ins in enumerate(code):
+            if isinstance(ins, Step) and ins.ends >= 0 and open_ways[pc]:
+                code[pc] = replace(ins, unbounded=True)
 
     # -- lookbehinds: who asks, and from how near ------------------------------------------------------------
 
@@ -287,13 +331,13 @@ class _Builder:
             layer = following
 
 
-def _successors(ins: Instruction) -> tuple[int, ...]:
+def _successors(ins: Instruction, bodies: bool = True) -> tuple[int, ...]:
     if isinstance(ins, Step):
         return tuple(t for _, _, t in ins.ranges)
     if isinstance(ins, Split):
         return ins.to
     if isinstance(ins, Ahead):
-        return (ins.body, ins.to)
+        return (ins.body, ins.to) if bodies else (ins.to,)
     return (ins.to,) if isinstance(ins, Behind) else ()
 
 
@@ -306,6 +350,14 @@ def _utf8(ranges: Ranges) -> tuple[tuple[tuple[int, int, int], ...], ...]:
     inner = [s for s in range(dfa.n_states) if s not in dfa.accepting]
     place = {s: i for i, s in enumerate(inner)}
     return tuple(tuple((low, high, place.get(t, -1)) for low, high, t in dfa.transitions[s]) for s in inner)
+
+
+def parse_terminal(name: str, regexp: str) -> Node:
+    """The pattern's tree. Raises CompileError with the terminal's name."""
+    try:
+        return parse(regexp)
+    except CompileError as e:
+        raise CompileError([_of_terminal(d, name) for d in e.diagnostics]) from e
 
 
 def _of_terminal(d: Diagnostic, name: str) -> Diagnostic:

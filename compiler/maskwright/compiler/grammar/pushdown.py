@@ -29,16 +29,35 @@ import time
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.lark_tables import END, Reduce, Shift, Tables
-from maskwright.compiler.grammar.scan import IGNORED, Hit, Rest, Run, ScanMove, Scanner, ScanState
+from maskwright.compiler.grammar.scan import (
+    IGNORED,
+    History,
+    Hit,
+    Item,
+    Rest,
+    Run,
+    ScanMove,
+    Scanner,
+    ScanState,
+)
 from maskwright.compiler.options import Limits
+from maskwright.compiler.regular import Classifier, classify, one_of, to_bytes
+from maskwright.compiler.regular.codepoints import Ranges, intersect, partition, subtract, unite
 
 MAX_REST = 24
 MAX_REST_CLASSES = 20_000
 MAX_ACTIONS = 10_000
+SHARED_RANGES = 32
+"""A set of characters with more ranges than this is read in controls of its own, called from wherever it may
+stand.
+"""
+MULTI: Ranges = ((0x80, 0x10FFFF),)
+FIRST_LEAD = 0xC2
 Stack = tuple[int, ...]
 
 
@@ -68,6 +87,31 @@ Outcome = Go | Pop | Accept | None
 ACCEPT = Accept()
 
 
+class Enter(NamedTuple):
+    """Into the middle of a character: state `state` of the automaton that tells `sets` apart; `exits[i]`
+    follows set i.
+    """
+
+    sets: tuple[Ranges, ...]
+    state: int
+    exits: tuple[Go | Pop | Accept, ...]
+
+
+class InCharacter(NamedTuple):
+    """A control in the middle of a character, shared by all contexts; at its end the verdict is the set's
+    number.
+    """
+
+    sets: tuple[Ranges, ...]
+    state: int
+
+
+class Exit(NamedTuple):
+    """The verdict of a character's end."""
+
+    number: int
+
+
 class Lexing(NamedTuple):
     """A control in the middle of, or before, a lexeme."""
 
@@ -75,7 +119,7 @@ class Lexing(NamedTuple):
     scan: ScanState
 
 
-Control = Lexing | Pop | Accept
+Control = Lexing | InCharacter | Pop | Accept
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +173,7 @@ class PushdownBuilder:
         self.representative: dict[tuple[Hashable, ...], Rest] = {}
         self.classes: dict[tuple[int, str, Rest], Rest | None] = {}
         self.settled: dict[Lexing, ScanState] = {}
+        self.idle: dict[tuple[int, ScanState], Ranges] = {}
         self.explicit: set[Lexing] = set()
 
     # -- the parser ------------------------------------------------------------------------------------------
@@ -190,47 +235,65 @@ class PushdownBuilder:
                 if m.kind == "fall":
                     assert scan.fallback is not None
                     return scan.fallback._replace(rest=scan.fallback.rest.then(byte))
-                return m.hit if m.kind == "done" else self.settle(top, m)
+                return m.hit if m.kind == "done" else self.settle(top, scan, m)
         return None
 
     # -- bytes to read again ---------------------------------------------------------------------------------
 
-    def settle(self, top: int, move: ScanMove) -> ScanState:
+    def settle(self, top: int, scan: ScanState, move: ScanMove) -> ScanState:
         """The move's state with each hit's rest replaced by its class; hits that can't lead anywhere are
         dropped.
         """
-        assert move.state is not None
         state = move.state
+        assert state is not None
         if not any(isinstance(i, Hit) and i.rest.text for i in state.items):
             return state
+        if move.low >= FIRST_LEAD and self.is_idle(top, scan, move.low):
+            state = self.scanner.trim(state._replace(items=state.items[:-1]))
         key = Lexing(top, state)
         found = self.settled.get(key)
         if found is None:
-            items = []
-            for item in state.items:
-                if isinstance(item, Hit) and item.rest.text:
-                    rest = self.class_of(top, item.terminal, item.rest)
-                    many = len(self.representative) > MAX_REST_CLASSES
-                    if rest is not None and (len(rest.text) > MAX_REST or many):
-                        self.refuse_rest(item, state)
-                        rest = None
-                    if rest is None:
-                        continue
-                    item = item._replace(rest=rest)
-                items.append(item)
+            items = [kept for item in state.items if (kept := self.settle_item(top, item, state)) is not None]
             found = self.settled[key] = self.scanner.trim(state._replace(items=tuple(items)))
         return found
 
-    def refuse_rest(self, hit: Hit, state: ScanState) -> None:
-        """Raises CompileError by the terminals' names, unless the option is to give the hit up."""
-        if self.commit:
-            return
+    def settle_item(self, top: int, item: Item, state: ScanState) -> Item | None:
+        if isinstance(item, Run) or not item.rest.text:
+            return item
+        rest = self.class_of(top, item.terminal, item.rest)
+        if rest is None or (self.commit and self.scanner.is_unbounded(state)):
+            return None
+        if len(rest.text) > MAX_REST or len(self.representative) > MAX_REST_CLASSES:
+            raise self.refused_rest(item, state)
+        return item._replace(rest=rest)
+
+    def is_idle(self, top: int, scan: ScanState, lead: int) -> bool:
+        """Whether a fallback is needed for no character that begins with byte `lead`.
+
+        Each such character makes the longer match go on, or can't begin what comes after the fallback.
+        Without this, names of Unicode letters would remember keywords that they began with through the
+        middle of a character.
+        """
+        hit = scan.fallback
+        if hit is None or hit.rest.text:
+            return False
+        key = (top, scan)
+        if key not in self.idle:
+            begins = unite(*(self.begins(q, hit.rest.history) for q in self.tops_after(top, hit.terminal)))
+            self.idle[key] = subtract(begins, self.scanner.must_match(scan))
+        return not intersect(self.idle[key], (_characters_of(lead),))
+
+    def begins(self, top: int, history: History) -> Ranges:
+        return self.scanner.may_begin(self.scanner.start(self.tables.lexer_of[top], history))
+
+    def refused_rest(self, hit: Hit, state: ScanState) -> CompileError:
+        """The refusal, by the terminals' names."""
         owner = self.scanner.program.owner
         terminals = self.tables.terminals
         longer = sorted({owner[i.pc] for i in state.items if isinstance(i, Run)})
         shown = [terminals[n].shown if n in terminals else n for n in longer]
         name = terminals[hit.terminal].shown if hit.terminal in terminals else "an ignored terminal"
-        raise CompileError(
+        return CompileError(
             Diagnostic(
                 Code.UNSUPPORTED_GRAMMAR,
                 f"after {name} the lexer may have to look ahead without bound to tell whether it is "
@@ -275,9 +338,7 @@ class PushdownBuilder:
 
     # -- what a control does ---------------------------------------------------------------------------------
 
-    def outcomes(
-        self, stack: Stack, scan: ScanState, low: int, high: int
-    ) -> Iterator[tuple[int, int, Outcome]]:
+    def outcomes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
         """For bytes low..high: ranges and what they lead to, by increasing byte; bytes left out can't
         follow.
         """
@@ -286,7 +347,7 @@ class PushdownBuilder:
             if a > b:
                 continue
             if m.kind == "go":
-                yield a, b, Go(stack, self.settle(stack[-1], m))
+                yield a, b, Go(stack, self.settle(stack[-1], scan, m))
             elif m.kind == "done":
                 assert m.hit is not None
                 yield a, b, self.act(stack, m.hit.terminal, m.hit.rest)
@@ -320,21 +381,78 @@ class PushdownBuilder:
         rests = (hit.rest.then(byte) for byte in range(low, high + 1))
         return any(self.class_of(control.top, hit.terminal, rest) is not None for rest in rests)
 
-    def decide(self, control: Lexing) -> tuple[list[tuple[int, int, Outcome]], Outcome, bool]:
+    def characters(self, control: Lexing) -> list[tuple[int, int, Enter]] | None:
+        """Calls for the characters of several bytes; None: bytes do as well, or the bytes would have to be
+        kept.
+
+        Without them each state before a letter would have a copy of the hundreds of states that Unicode's
+        letters take.
+        """
+        sets = self.sets_ahead((control.top,), control.scan)
+        if not sets or sum(map(len, sets)) < SHARED_RANGES:
+            return None
+        exits: dict[Go | Pop | Accept, list[Ranges]] = {}
+        for cell, _ in partition([part for s in sets if (part := intersect(s, MULTI))]):
+            out = self.read_character(control, chr(cell[0][0]).encode())
+            if out is None:
+                return None
+            if out[0] is not None:
+                exits.setdefault(out[0], []).append(cell)
+        if not exits:
+            return None
+        told = tuple(unite(*cells) for cells in exits.values())
+        machine = tell_apart(told)
+        return [(low, high, Enter(told, t, tuple(exits))) for low, high, t in machine.transitions[0]]
+
+    def read_character(self, control: Lexing, char: bytes) -> tuple[Outcome] | None:
+        """What one character does from its start to its end; None when its bytes would be read again."""
+        scan = control.scan
+        for i, byte in enumerate(char):
+            found = self.scan_byte(control.top, scan, byte)
+            if found is None:
+                return (None,)
+            if isinstance(found, Hit):
+                rest = found.rest._replace(text=found.rest.text + char[i + 1 :])
+                out = self.act((control.top,), found.terminal, rest)
+                if not rest.text and out is None:
+                    return None
+                known = out is None or not rest.text or (isinstance(out, Go) and not _keeps(out.scan))
+                return (out,) if known else None
+            scan = found
+        return None if _keeps(scan) else (Go((control.top,), scan),)
+
+    def sets_ahead(self, stack: Stack, scan: ScanState) -> list[Ranges] | None:
+        """Sets of characters that the next byte may have to tell apart, after a fallback too."""
+        sets = self.scanner.next_sets(scan)
+        hit = scan.fallback
+        if sets is None or hit is None:
+            return sets
+        after = self.act(stack, hit.terminal, hit.rest)
+        if not isinstance(after, Go):
+            return sets
+        more = self.sets_ahead(after.stack, after.scan)
+        return None if more is None else sets + more
+
+    def decide(self, control: Lexing) -> tuple[list[tuple[int, int, Outcome | Enter]], Outcome, bool]:
         """Its bytes' outcomes, its verdict, and whether the verdict is lazy."""
         stack = (control.top,)
         pop = self.waiting(control)
+        calls = self.characters(control)
+        top = 255 if calls is None else FIRST_LEAD - 1
+        out: list[tuple[int, int, Outcome | Enter]] = []
         if pop is not None:
-            out: list[tuple[int, int, Outcome]] = []
             for m in self.scanner.moves(control.scan):
+                if m.low > top or m.kind == "fall":
+                    continue
                 if m.kind == "go":
-                    out.append((m.low, m.high, Go(stack, self.settle(control.top, m))))
+                    out.append((m.low, min(m.high, top), Go(stack, self.settle(control.top, control.scan, m))))
                 elif m.kind == "done":
                     assert m.hit is not None
-                    out.append((m.low, m.high, self.act(stack, m.hit.terminal, m.hit.rest)))
+                    out.append((m.low, min(m.high, top), self.act(stack, m.hit.terminal, m.hit.rest)))
             if all(o is not None for _, _, o in out):
-                return out, pop, True
-        return list(self.outcomes(stack, control.scan, 0, 255)), self.finish(stack, control.scan), False
+                return [*out, *(calls or ())], pop, True
+        out = [*self.outcomes(stack, control.scan, 0, top), *(calls or ())]
+        return out, self.finish(stack, control.scan), False
 
     # -- building --------------------------------------------------------------------------------------------
 
@@ -347,13 +465,36 @@ class PushdownBuilder:
         return b.run(), b.keys
 
 
+def _characters_of(lead: int) -> tuple[int, int]:
+    """The code points whose UTF-8 begins with a lead byte of 0xC2 or more."""
+    for mark, bits, shift, least in ((0xF0, 0x07, 18, 0x10000), (0xE0, 0x0F, 12, 0x800), (0xC0, 0x1F, 6, 0x80)):
+        if lead >= mark:
+            low = (lead & bits) << shift
+            return max(low, least), low + (1 << shift) - 1
+    raise ValueError(f"{lead} isn't the first byte of several")
+
+
+def _keeps(scan: ScanState) -> bool:
+    return any(isinstance(item, Hit) and item.rest.text for item in scan.items)
+
+
+@lru_cache(maxsize=256)
+def tell_apart(sets: tuple[Ranges, ...]) -> Classifier:
+    """The automaton over UTF-8 bytes whose label is the number of the set that a character is in."""
+    return to_bytes(
+        classify([one_of(s) for s in sets], lambda inside: inside.index(True) if any(inside) else -1), "utf8"
+    )
+
+
 class _Build:
     def __init__(self, builder: PushdownBuilder) -> None:
         self.b = builder
         self.out = Machine()
         self.numbers: dict[Control, int] = {}
         self.keys: list[Control] = []
-        self.verdicts: dict[Pop | Accept, int] = {ACCEPT: 0}
+        self.verdicts: dict[Pop | Accept | Exit, int] = {ACCEPT: 0}
+        self.after: dict[tuple[tuple[Stack, int], ...], int] = {}
+        """Symbols of called characters, by where they return to; numbered after the LR states."""
         self.work: list[Control] = []
         self.pairs: set[tuple[Pop, int]] = set()
         self.exposed: list[tuple[Pop, int]] = []
@@ -390,6 +531,9 @@ class _Build:
 
     def expand(self, key: Control) -> None:
         n = self.numbers[key]
+        if isinstance(key, InCharacter):
+            self.expand_character(n, key)
+            return
         if not isinstance(key, Lexing):
             self.out.verdict[n] = self.verdict(key)
             return
@@ -400,11 +544,7 @@ class _Build:
             if outcome is None:
                 continue
             pushes, target = self.move(outcome, key.top)
-            if (
-                edges
-                and edges[-1].high + 1 == low
-                and (edges[-1].pushes, edges[-1].target) == (pushes, target)
-            ):
+            if edges and edges[-1].high + 1 == low and (edges[-1].pushes, edges[-1].target) == (pushes, target):
                 edges[-1] = Transition(edges[-1].low, high, pushes, target)
             else:
                 edges.append(Transition(low, high, pushes, target))
@@ -413,11 +553,29 @@ class _Build:
             self.out.verdict[n] = self.verdict(verdict)
             self.see(verdict, self.b.below[key.top])
 
-    def verdict(self, outcome: Pop | Accept) -> int:
+    def expand_character(self, n: int, key: InCharacter) -> None:
+        machine = tell_apart(key.sets)
+        if machine.labels[key.state] >= 0:
+            self.out.verdict[n] = self.verdict(Exit(machine.labels[key.state]))
+        for low, high, t in machine.transitions[key.state]:
+            self.out.edges[n].append(Transition(low, high, (), self.control(InCharacter(key.sets, t))))
+
+    def enter(self, call: Enter, popped: int) -> tuple[Stack, int]:
+        """The return address, and the control inside the character."""
+        moves = tuple(self.move(exit, popped) for exit in call.exits)
+        symbol = self.after.get(moves)
+        if symbol is None:
+            symbol = self.after[moves] = self.b.tables.n_states + len(self.after)
+            self.out.returns[symbol] = {self.verdict(Exit(i)): move for i, move in enumerate(moves)}
+        return (symbol,), self.control(InCharacter(call.sets, call.state))
+
+    def verdict(self, outcome: Pop | Accept | Exit) -> int:
         return self.verdicts.setdefault(outcome, len(self.verdicts))
 
-    def move(self, outcome: Go | Pop | Accept, popped: int) -> tuple[Stack, int]:
+    def move(self, outcome: Go | Pop | Accept | Enter, popped: int) -> tuple[Stack, int]:
         """Where an outcome leads; a Pop goes over what lies below LR state `popped`."""
+        if isinstance(outcome, Enter):
+            return self.enter(outcome, popped)
         if isinstance(outcome, Go):
             return outcome.stack[:-1], self.control(Lexing(outcome.stack[-1], outcome.scan))
         self.see(outcome, self.b.below[popped])

@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 
 from maskwright.compiler.grammar.lark_tables import Tables
 from maskwright.compiler.grammar.program import Ahead, Behind, Match, Program, Split, Step, build_program
+from maskwright.compiler.regular.codepoints import Ranges, unite
 
 IGNORED = ""
 """The terminal of a hit that the parser never sees."""
@@ -126,9 +127,7 @@ class Scanner:
         found = self.starts.get((lexer, history))
         if found is None:
             behinds = self.program.behinds
-            whole = tuple(
-                self.spread({b.entry}) if b.local else h for b, h in zip(behinds, history, strict=True)
-            )
+            whole = tuple(self.spread({b.entry}) if b.local else h for b, h in zip(behinds, history, strict=True))
             items: list[Item] = []
             seen: set[Run] = set()
             for name in self.tables.lexers[lexer].scan:
@@ -220,16 +219,12 @@ class Scanner:
         matched = self.gather(ins.body, NONE, history, threads)
         return self.judged(ins.negative, matched, threads)
 
-    def judged(
-        self, negative: bool, matched: bool, threads: set[tuple[int, Obligations]]
-    ) -> Obligation | bool:
+    def judged(self, negative: bool, matched: bool, threads: set[tuple[int, Obligations]]) -> Obligation | bool:
         if matched:
             return not negative
         return Obligation(negative, frozenset(threads)) if threads else negative
 
-    def gather(
-        self, pc: int, obligations: Obligations, history: History, out: set[tuple[int, Obligations]]
-    ) -> bool:
+    def gather(self, pc: int, obligations: Obligations, history: History, out: set[tuple[int, Obligations]]) -> bool:
         """Closure inside a lookahead's body, where order doesn't matter. True: the body has matched."""
         items: list[Item] = []
         matched = self.close(pc, obligations, history, items, set(), str)
@@ -311,12 +306,8 @@ class Scanner:
         owners = {p.owner[pc] for pc in pcs}
         needs = {n for pc in pcs for n in p.needs[pc]}
         retype = self.tables.lexers[state.lexer].retype
-        typing = tuple(
-            t if name in owners else frozenset() for t, (name, _) in zip(state.typing, retype, strict=True)
-        )
-        history = tuple(
-            h if not p.behinds[i].local or i in needs else None for i, h in enumerate(state.history)
-        )
+        typing = tuple(t if name in owners else frozenset() for t, (name, _) in zip(state.typing, retype, strict=True))
+        history = tuple(h if not p.behinds[i].local or i in needs else None for i, h in enumerate(state.history))
         return state._replace(typing=typing, history=history)
 
     # -- all bytes -------------------------------------------------------------------------------------------
@@ -354,11 +345,8 @@ class Scanner:
 
     def segments(self, state: ScanState) -> Iterator[tuple[int, int]]:
         """Ranges of bytes that no thread tells apart."""
-        pcs = {pc for item in state.items for pc in _pcs(item)}
-        pcs.update(pc for threads in state.typing for pc in threads)
-        pcs.update(pc for threads in state.history if threads is not None for pc in threads)
         cuts = {0, 256}
-        for pc in pcs:
+        for pc in self.asked(state):
             ins = self.program.code[pc]
             if isinstance(ins, Step):
                 for low, high, _ in ins.ranges:
@@ -366,6 +354,41 @@ class Scanner:
                     cuts.add(high + 1)
         ordered = sorted(cuts)
         yield from ((a, b - 1) for a, b in pairwise(ordered))
+
+    def next_sets(self, state: ScanState) -> list[Ranges] | None:
+        """The sets of characters that a state at a character's start tells apart; None inside a character."""
+        sets: set[Ranges] = set()
+        for pc in self.asked(state):
+            ins = self.program.code[pc]
+            if isinstance(ins, Step):
+                if ins.ends < 0:
+                    return None
+                sets.add(ins.chars)
+        return sorted(sets)
+
+    def asked(self, state: ScanState) -> set[int]:
+        """All instructions that the next byte is put to."""
+        pcs = {pc for item in state.items for pc in _pcs(item)}
+        pcs.update(pc for threads in state.typing for pc in threads)
+        pcs.update(pc for threads in state.history if threads is not None for pc in threads)
+        return pcs
+
+    def is_unbounded(self, state: ScanState) -> bool:
+        """Whether some thread at a character's start may go on for ever without a match."""
+        steps = (self.program.code[i.pc] for i in state.items if isinstance(i, Run))
+        return any(isinstance(s, Step) and s.unbounded for s in steps)
+
+    def may_begin(self, state: ScanState) -> Ranges:
+        """Characters that some thread of a state at a character's start can take."""
+        steps = (self.program.code[i.pc] for i in state.items if isinstance(i, Run))
+        return unite(*(s.chars for s in steps if isinstance(s, Step)))
+
+    def must_match(self, state: ScanState) -> Ranges:
+        """Characters after which some thread of a state at a character's start has matched, whatever
+        follows.
+        """
+        steps = (self.program.code[i.pc] for i in state.items if isinstance(i, Run) and not i.obligations)
+        return unite(*(s.chars for s in steps if isinstance(s, Step) and s.sure))
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -377,9 +400,7 @@ class Scanner:
         return None
 
     def holds_at_end(self, ob: Obligation) -> bool:
-        matched = any(
-            pc == MATCHED and all(self.holds_at_end(inner) for inner in obs) for pc, obs in ob.threads
-        )
+        matched = any(pc == MATCHED and all(self.holds_at_end(inner) for inner in obs) for pc, obs in ob.threads)
         return matched != ob.negative
 
 
