@@ -56,7 +56,7 @@ class _Plain:
             return self.everywhere
         self.charge(bits)
         table = self.table
-        following = table.follow.of(bits)
+        following = table.following(bits)
         if following.bit_count() <= FEW:
             found: dict[int, Bits] = {}
             rest = following

@@ -141,13 +141,14 @@ class Lookarounds:
         if bits == EVERYTHING:
             yield FREE, EVERYTHING
             return
-        yield FREE, self.table.follow.of(bits)
+        yield FREE, self.table.following(bits)
         for demands, edges in self.table.demanding:
             to = 0
             for a, b in edges:
                 if bits & a:
                     to |= b
             if to:
+                to = self.table.prune(to)
                 for extra in self.ask(demands, behinds):
                     yield extra, to
 

@@ -89,6 +89,8 @@ class PositionAutomaton:
     machines: list[Machine] = field(default_factory=list)
     ends: list[dict[int, list[tuple[Bits, Demands]]]] = field(default_factory=list)
     all_useful: bool = True
+    copies: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    """Optional copies of repeats: (positions of a copy, copies) and where they begin."""
 
 
 def build_positions(root: Node, search: bool, budget: Budget) -> tuple[PositionAutomaton, Span]:
@@ -112,23 +114,30 @@ class _Builder:
         self.looks: dict[int, int] = {}
         self.points: dict[tuple[object, ...], int] = {}
         self.pending: list[Look] = []
+        self.bases: list[int] = []
+        """Where the open repeats' positions begin."""
 
     def build(self, root: Node, search: bool) -> PositionAutomaton:
-        main = self.machine([START], ahead=search)
+        main = self.machine(ahead=search)
+        self.start(main, [START])
         before = self.loop_any() if search else Fragment(ALWAYS, {}, {})
         self.fill(main, self.sequence(before, self.layout(root)))
         while self.pending:
             look = self.pending.pop()
-            self.fill(self.out.machines[self.looks[id(look)]], self.layout(look.body))
+            machine = self.out.machines[self.looks[id(look)]]
+            self.start(machine, range(self.cells.count))
+            self.fill(machine, self.layout(look.body))
         return self.resolve()
 
-    def machine(self, cells: Iterable[int], ahead: bool) -> Machine:
-        starts = [0] * self.cells.count
-        for cell in cells:
-            starts[cell] = self.position((), cell)
-        m = Machine(starts, 0, ahead)
+    def machine(self, ahead: bool) -> Machine:
+        m = Machine([0] * self.cells.count, 0, ahead)
         self.out.machines.append(m)
         return m
+
+    def start(self, m: Machine, cells: Iterable[int]) -> None:
+        """Add the pseudo-positions; for a lookaround only when its turn comes, so that copies stay alike."""
+        for cell in cells:
+            m.starts[cell] = self.position((), cell)
 
     def position(self, ranges: Ranges, cell: int) -> Bits:
         self.out.sets.append(ranges)
@@ -165,6 +174,7 @@ class _Builder:
             else:
                 work.append((node, True))
                 if isinstance(node, Repeat):
+                    self.bases.append(len(self.out.sets))
                     work.extend([(node.item, False)] * copies(node))
                 else:
                     work.extend((c, False) for c in reversed(children(node)))
@@ -209,7 +219,7 @@ class _Builder:
         number = self.looks.get(id(node))
         if number is None:
             number = self.looks[id(node)] = len(self.out.machines)
-            self.machine(range(self.cells.count), node.ahead)
+            self.machine(node.ahead)
             self.pending.append(node)
         return self.conditions.of_atom(2 * number + node.negative)
 
@@ -238,6 +248,7 @@ class _Builder:
             for part in parts:
                 part.empty = NEVER
         whole = Fragment(ALWAYS, {}, {})
+        self.note_copies(self.bases.pop(), len(parts), low, node.high is not None)
         first: Conditional = {}
         last: Conditional = {}
         empty = ALWAYS if low == 0 else NEVER
@@ -250,6 +261,13 @@ class _Builder:
                 _add(first, whole.first)
                 empty = self.conditions.either(empty, whole.empty)
         return Fragment(empty, first, last)
+
+    def note_copies(self, base: int, count: int, low: int, bounded: bool) -> None:
+        """Remember the copies after which the repeat may end: an earlier one can do whatever a later one can."""
+        width = (len(self.out.sets) - base) // count
+        free = count - max(low, 1) + 1
+        if bounded and width and free > 1:
+            self.out.copies.setdefault((width, free), []).append(base + (count - free) * width)
 
     def connect(self, last: Conditional, first: Conditional) -> None:
         for one, bits in last.items():

@@ -38,6 +38,7 @@ class Table:
         self._cut()
         tails = [m.tail & self.useful for m in automaton.machines if m.tail]
         self.all_tails = sum(tails)
+        self.prunings = [_Pruning(width, n, bases) for (width, n), bases in automaton.copies.items()]
         self.tails = [[t & mask for t in tails] for mask in self.masks]
         """For each class: what of each tail reads it."""
 
@@ -59,12 +60,56 @@ class Table:
         for p, ranges in enumerate(self.automaton.sets):
             self.classes_of[p] = found.get(ranges, ())
 
+    def following(self, bits: Bits) -> Bits:
+        """Where edges without demands lead, less what's needless."""
+        return self.prune(self.follow.of(bits))
+
+    def prune(self, bits: Bits) -> Bits:
+        """Without positions in a later copy of a repeated part where the same position of an earlier one is there."""
+        if bits & (bits - 1):
+            for pruning in self.prunings:
+                bits = pruning.apply(bits)
+        return bits
+
     def swallowed(self, bits: Bits, c: int) -> bool:
         """After class c: whether a machine has reached its tail in every way there is."""
         return bool(bits & self.all_tails) and any(t and t & bits == t for t in self.tails[c])
 
     def rest(self) -> Ranges:
         return subtract(SCALARS, unite(*self.classes))
+
+
+class _Pruning:
+    """Optional copies of one width and number, in all places at once.
+
+    In x{n,m}, after n copies, what's left to match from some place in a copy is part of what's left from the same place
+    in an earlier copy. So a set of positions keeps the earliest only, and `a.{0,100}b` doesn't explode in a search.
+    """
+
+    def __init__(self, width: int, count: int, bases: list[int]) -> None:
+        self.steps: list[tuple[int, Bits]] = []
+        """Shifts by 1, 1, 2, 4, … copies and the positions that have so many copies before them."""
+        distance = [1]
+        while sum(distance) < count - 1:
+            distance.append(sum(distance))
+        for d in distance:
+            self.steps.append((d * width, sum(_block(base + d * width, (count - d) * width) for base in bases)))
+        self.all = sum(_block(base, count * width) for base in bases)
+
+    def apply(self, bits: Bits) -> Bits:
+        """Cost: as many shifts as the number of copies has digits."""
+        inside = bits & self.all
+        if not inside & (inside - 1):
+            return bits
+        shift, mask = self.steps[0]
+        later = (inside << shift) & mask
+        for shift, mask in self.steps:
+            later |= (later << shift) & mask
+        return bits & ~later
+
+
+def _block(start: int, size: int) -> Bits:
+    return ((1 << size) - 1) << start
 
 
 class Follow:
