@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from toy import EXTRA, VOCAB_SIZE, toy
 
-from maskwright.workers import Artifact, ArtifactError, Matcher, PackNotFound, VocabularyPack, WrongVocabulary
+from maskwright.workers import Artifact, ArtifactError, Matcher, PackNotFound, VocabularyPack, WrongVocabulary, rows
 from maskwright.workers.container import file_digest
 
 
@@ -69,6 +69,30 @@ def test_memory_grows_with_the_rows_used(pack: VocabularyPack) -> None:
     assert m.accept_string("[(()):a,")
     m.fill_next_token_bitmask(mask)
     assert before < a.memory_size_bytes < before + 100_000
+
+
+def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, pack: VocabularyPack
+) -> None:
+    monkeypatch.setattr(rows, "THIN_WORDS", 0)
+    pack.rows.most = 3
+    artifacts = [Artifact.from_bytes(toy().artifact, pack) for _ in range(2)]
+    texts = ["[", "[a", "[a,", "[[", "[[]", "[(", "[()", "[(()", "[():", "[():a"]
+    views: dict[str, list[int]] = {}
+    for _ in range(2):
+        for a in artifacts:
+            for text in texts:
+                m = Matcher(a)
+                mask = np.zeros((1, 10), np.int32)
+                assert m.accept_string(text)
+                m.fill_next_token_bitmask(mask)
+                assert views.setdefault(text, mask[0].tolist()) == mask[0].tolist()
+            first = pack.rows.n_rows + 1
+            assert sum(row is not None for b in artifacts for row in b.rows.dense[first:]) <= 3
+    assert len(pack.rows.made) == 3
+    del artifacts, a, m
+    gc.collect()
+    assert all(pool() is None for pool, _ in pack.rows.made)
 
 
 def test_the_pack_is_found_beside_the_artifact_or_in_the_cache(

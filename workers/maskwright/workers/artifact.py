@@ -76,7 +76,7 @@ class Artifact:
         machine = self.machine
         lists = 8 * (len(machine.moves) + len(machine.final) + len(machine.returns) + len(self.rows.dense))
         own = machine.moves[self.automaton.first_control :]
-        expanded = len({id(moves) for moves in own}) * 2104
+        expanded = len({id(moves) for moves in own}) * 350
         return len(self._container.buffer) + lists + expanded + self.rows.memory()
 
     def frame_name(self, frame: int) -> tuple[str, str]:

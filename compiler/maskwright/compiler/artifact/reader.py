@@ -71,7 +71,7 @@ def _rows(pack: VocabularyPack) -> RowTables:
     return RowTables(
         row_base=np.where(rows.base == 0, NO_BASE, rows.base - 1).astype(np.uint32),
         patch_start=rows.patch_start.astype(np.uint32),
-        patch_word=rows.patch_word,
+        patch_word=rows.patch_word.astype(np.uint32),
         patch_xor=rows.patch_xor,
     )
 
