@@ -13,7 +13,7 @@ symbols that a frame pushes are contiguous.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 
@@ -33,16 +33,19 @@ class _Refinement:
         self.members: list[list[int]] = [list(range(self.size))]
         self.signature: list[Hashable] = [None] * self.size
         self.moves: dict[Move, tuple[int, ...]] = {}
+        self.rows = [self.row(node) for node in range(self.size)]
+        """For each node its (low, high or -1, successors): a control's edges, a symbol's returns by verdict."""
         self.preds: list[list[int]] = [[] for _ in range(self.size)]
-        for node in range(self.size):
-            for succ in {s for m in self.successors(node) for s in self.nodes(m)}:
+        for node, row in enumerate(self.rows):
+            for succ in {s for _, _, nodes in row for s in nodes}:
                 if succ >= 0:
                     self.preds[succ].append(node)
 
-    def successors(self, node: int) -> Iterable[Move]:
+    def row(self, node: int) -> list[tuple[int, int, tuple[int, ...]]]:
         if node < self.n:
-            return dict.fromkeys(e.move for e in self.a.edges[node])
-        return [m for m in self.a.symbols[node - self.n].returns if m is not None]
+            return [(e.low, e.high, self.nodes(e.move)) for e in self.a.edges[node]]
+        returns = self.a.symbols[node - self.n].returns
+        return [(v, -1, self.nodes(m)) for v, m in enumerate(returns) if m is not None]
 
     def nodes(self, move: Move) -> tuple[int, ...]:
         """Target and symbols as nodes; the base's are negative constants."""
@@ -56,26 +59,22 @@ class _Refinement:
             )
         return found
 
-    def key(self, move: Move) -> tuple[int, ...]:
-        block = self.block
-        return tuple(block[x] if x >= 0 else x for x in self.nodes(move))
-
     def sign(self, node: int) -> Hashable:
-        if node >= self.n:
-            sym = self.a.symbols[node - self.n]
-            callee = sym.callee if sym.callee < self.a.first_frame else -1
-            return (callee, *(None if m is None else self.key(m) for m in sym.returns))
-        keys: dict[Move, tuple[int, ...]] = {}
+        block = self.block
+        keys: dict[tuple[int, ...], tuple[int, ...]] = {}
         out: list[tuple[int, int, tuple[int, ...]]] = []
-        for e in self.a.edges[node]:
-            k = keys.get(e.move)
+        for low, high, nodes in self.rows[node]:
+            k = keys.get(nodes)
             if k is None:
-                k = keys[e.move] = self.key(e.move)
-            if out and out[-1][2] == k and out[-1][1] + 1 == e.low:
-                out[-1] = (out[-1][0], e.high, k)
+                k = keys[nodes] = tuple(block[x] if x >= 0 else x for x in nodes)
+            if high >= 0 and out and out[-1][2] == k and out[-1][1] + 1 == low:
+                out[-1] = (out[-1][0], high, k)
             else:
-                out.append((e.low, e.high, k))
-        return (self.a.verdict[node], tuple(out))
+                out.append((low, high, k))
+        if node < self.n:
+            return (self.a.verdict[node], tuple(out))
+        sym = self.a.symbols[node - self.n]
+        return (sym.callee if sym.callee < self.a.first_frame else -1, len(sym.returns), tuple(out))
 
     def run(self) -> list[int]:
         dirty = set(range(self.size))
