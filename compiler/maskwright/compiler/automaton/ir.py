@@ -326,13 +326,13 @@ def _byte_set(a: ByteAutomaton, control: int) -> int:
     return sum((1 << e.high + 1) - (1 << e.low) for e in a.edges_of(control))
 
 
-def bytes_after_return(a: ByteAutomaton) -> dict[tuple[int, int], int]:
+def bytes_after_return(a: ByteAutomaton, first_symbol: int = 0) -> dict[tuple[int, int], int]:
     """(frame, verdict) -> the bytes, as bits, that can follow its return, through further returns too.
 
-    Frames that nothing calls aren't in it.
+    Frames that nothing calls aren't in it. `first_symbol`: look only at symbols from this one on.
     """
     targets: dict[tuple[int, int], set[int]] = {}
-    for s in range(a.n_symbols):
+    for s in range(first_symbol, a.n_symbols):
         for v, m in enumerate(a.symbol(s).returns):
             if m is not None:
                 targets.setdefault((a.symbol(s).callee, v), set()).add(m.target)

@@ -88,10 +88,10 @@ class BesideWalker:
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
         depth, n = walker.tokens.longest + 2, len(walker.tokens.trie.order)
-        self.state = np.zeros((2, 4, depth), dtype=np.int32)
-        self.left_verdict = np.zeros((2, depth), dtype=np.int32)
-        self.arena = np.zeros((2, 2, depth * MAX_PUSHES_PER_BYTE), dtype=np.int32)
-        self.out = np.zeros((5, n), dtype=np.int32)
+        self.state = np.empty((2, 4, depth), dtype=np.int32)
+        self.left_verdict = np.empty((2, depth), dtype=np.int32)
+        self.arena = np.empty((2, 2, depth * MAX_PUSHES_PER_BYTE), dtype=np.int32)
+        self.out = np.empty((5, n), dtype=np.int32)
 
     def walk(self, control: int, base: Base, follow: npt.NDArray[np.bool_]) -> Beside:
         w = self.walker

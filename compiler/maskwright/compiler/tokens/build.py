@@ -84,10 +84,10 @@ def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
     """By own frame, [256]: bytes that some caller goes on with after its return; no other rest can be worth anything.
     """
     bits = dict.fromkeys(range(a.first_frame, a.n_frames), 0)
-    for (frame, _), found in bytes_after_return(a).items():
+    for (frame, _), found in bytes_after_return(a, a.first_symbol).items():
         if frame in bits:
             bits[frame] |= found
-    return {f: np.array([b >> i & 1 for i in range(256)], dtype=np.bool_) for f, b in bits.items()}
+    return {f: np.unpackbits(np.frombuffer(b.to_bytes(32, "little"), dtype=np.uint8), bitorder="little").view(np.bool_) for f, b in bits.items()}
 
 
 class _Clock:

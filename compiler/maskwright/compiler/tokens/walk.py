@@ -45,11 +45,11 @@ class Walker:
     def __init__(self, machine: Machine, tokens: TokenTrie) -> None:
         self.machine, self.tokens = machine, tokens
         depth, n = tokens.longest + 2, len(tokens.trie.order)
-        self.states = tuple(np.zeros(depth, dtype=np.int32) for _ in range(3))
+        self.states = tuple(np.empty(depth, dtype=np.int32) for _ in range(3))
         arena = depth * max(MAX_PUSHES_PER_BYTE, 1)
-        self.arena = (np.zeros(arena, dtype=np.int32), np.zeros(arena, dtype=np.int32))
-        self.local = np.zeros(n, dtype=np.int32)
-        self.left = tuple(np.zeros(n, dtype=np.int32) for _ in range(3))
+        self.arena = (np.empty(arena, dtype=np.int32), np.empty(arena, dtype=np.int32))
+        self.local = np.empty(n, dtype=np.int32)
+        self.left = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
 
     def walk(self, control: int, follow: npt.NDArray[np.bool_] = ANY_BYTE) -> Walked:
         """`follow` [256]: bytes that some caller can go on with; other rests are dropped at once.
