@@ -9,7 +9,8 @@ from typing import Literal
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
-from maskwright.compiler.grammar.lark_tables import Tables, read_tables
+from maskwright.compiler.grammar.conflicts import refuse_conflicts, review
+from maskwright.compiler.grammar.lark_tables import ConflictsFound, Tables, read_tables
 from maskwright.compiler.grammar.liveness import Liveness, cut_bytes, cut_dead
 from maskwright.compiler.grammar.pushdown import Lexing, Machine, PushdownBuilder
 from maskwright.compiler.options import Limits
@@ -24,10 +25,13 @@ class GrammarOptions:
     fallback: what to do where lark's lexer may have to look ahead without bound before it falls back on a
     shorter match:
         "refuse", or "commit" (never fall back that far; texts are lost, none is wrongly let through).
+    strict: refuse shift/reduce conflicts, and terminals of one priority that match a text in common, instead
+    of noting them.
     """
 
     start: str = "start"
     fallback: Literal["refuse", "commit"] = "refuse"
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,14 @@ def build_grammar(
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     if deadline is None:
         deadline = time.monotonic() + limits.compile_seconds
-    tables = read_tables(grammar, options.start)
+    try:
+        tables = read_tables(grammar, options.start)
+    except ConflictsFound as e:
+        assert e.findings is not None
+        raise refuse_conflicts(e.findings) from e
+    notes = review(tables, options.strict)
     automaton, missing = build_automaton(tables, options, limits, deadline, spellable)
-    return GrammarResult(minimise(automaton), _notes(missing))
+    return GrammarResult(minimise(automaton), (*notes, *_notes(missing)))
 
 
 def build_automaton(

@@ -19,8 +19,10 @@ from pkgutil import get_data
 from typing import Any
 
 from lark import Lark
-from lark.exceptions import LarkError
+from lark.exceptions import GrammarError, LarkError
 from lark.lexer import ContextualLexer, UnlessCallback
+from lark.parsers.lalr_analysis import LALR_Analyzer
+from lark.parsers.lalr_parser import LALR_Parser, _Parser
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.grammar.program import parse_terminal
@@ -36,6 +38,8 @@ class Terminal:
     name: str
     regexp: str
     shown: str
+    priority: int = 0
+    is_pattern: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,36 @@ class Reduce:
 Action = Shift | Reduce
 
 
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """`prefix`: symbols after which the parser can't tell the rules apart (or, with one rule, that from a
+    shift).
+    """
+
+    terminal: str
+    rules: tuple[str, ...]
+    prefix: tuple[str, ...]
+    reduces: bool
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Conflicts, with what is needed to spell an example: rules as (origin, symbols), and the terminals."""
+
+    conflicts: tuple[Conflict, ...]
+    productions: tuple[tuple[str, tuple[str, ...]], ...]
+    terminals: dict[str, Terminal]
+
+
+class ConflictsFound(Exception):
+    """Rules that lark can't tell apart: reduce/reduce conflicts."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(f"{len(conflicts)} conflicts")
+        self.conflicts = conflicts
+        self.findings: Findings | None = None
+
+
 @dataclass(frozen=True)
 class Tables:
     """`actions[q]` by terminal or END; `gotos[q]` by rule name; `lexer_of[q]` indexes `lexers`. State 0 is
@@ -76,6 +110,7 @@ class Tables:
     lexer_of: tuple[int, ...]
     lexers: tuple[Lexer, ...]
     end_state: int
+    findings: Findings
 
     @property
     def n_states(self) -> int:
@@ -83,19 +118,21 @@ class Tables:
 
 
 def read_tables(grammar: str, start: str = "start") -> Tables:
-    """Lark's tables of a grammar. Raises CompileError for whatever lark refuses, for %declare and for
-    foreign imports.
+    """Lark's tables of a grammar.
+
+    Raises ConflictsFound for reduce/reduce conflicts; CompileError for whatever else lark refuses, for
+    %declare and for foreign imports.
     """
     try:
-        lark = Lark(
+        lark = _Reader(
             grammar,
             parser="lalr",
             lexer="contextual",
             start=start,
             import_paths=[_bundled_grammar],
-            _plugins={"ContextualLexer": _UnvalidatedLexer},
+            _plugins={"ContextualLexer": _UnvalidatedLexer, "LALR_Parser": _WatchedParser},
         )
-    except CompileError:
+    except (CompileError, ConflictsFound):
         raise
     except (LarkError, ValueError, TypeError, AssertionError, KeyError, IndexError, OSError, re.error) as e:
         raise _refused(e) from e
@@ -104,6 +141,39 @@ def read_tables(grammar: str, start: str = "start") -> Tables:
             Diagnostic(Code.UNSUPPORTED_GRAMMAR, "the grammar nests too deep", detail={"stage": "lark"})
         ) from e
     return _copy_tables(lark, start)
+
+
+class _Reader(Lark):
+    """Lark, keeping the terminals for diagnostics when the parser can't be built."""
+
+    def _build_parser(self) -> Any:
+        try:
+            return super()._build_parser()
+        except ConflictsFound as e:
+            e.findings = self.find(e.conflicts)
+            raise
+
+    def find(self, conflicts: tuple[Conflict, ...]) -> Findings:
+        rules = tuple((str(r.origin.name), tuple(str(s.name) for s in r.expansion)) for r in self.rules)
+        terminals = sorted(self.terminals, key=lambda t: t.name)
+        return Findings(conflicts, rules, {t.name: _copy_terminal(t) for t in terminals if t.pattern is not None})
+
+
+class _WatchedParser(LALR_Parser):
+    """Lark's parser; the conflicts that its analysis meets are kept."""
+
+    def __init__(self, parser_conf: Any, debug: bool = False, strict: bool = False) -> None:
+        analysis = LALR_Analyzer(parser_conf, debug=debug, strict=strict)
+        start = parser_conf.start[0]
+        try:
+            analysis.compute_lalr()  # type: ignore[no-untyped-call]
+        except GrammarError as e:
+            found = _conflicts(analysis, start, reduces=True)
+            raise ConflictsFound(found) if found else e from e
+        self.conflicts = _conflicts(analysis, start, reduces=False)
+        self._parse_table = analysis.parse_table
+        self.parser_conf = parser_conf
+        self.parser = _Parser(analysis.parse_table, parser_conf.callbacks, debug)
 
 
 class _UnvalidatedLexer(ContextualLexer):
@@ -141,10 +211,9 @@ def _refused(e: BaseException) -> CompileError:
     if place is None and cause is not None:
         place = getattr(cause, "pos_in_stream", None)
     message = str(e).strip() or type(e).__name__
-    conflict = "collision" in message and "Reduce/Reduce" in message
     return CompileError(
         Diagnostic(
-            Code.UNSUPPORTED_GRAMMAR if conflict else Code.INVALID_SOURCE,
+            Code.INVALID_SOURCE,
             message,
             span=(place, place + 1) if isinstance(place, int) and place >= 0 else None,
             detail={"error": type(e).__name__},
@@ -153,6 +222,39 @@ def _refused(e: BaseException) -> CompileError:
 
 
 # -- copying -------------------------------------------------------------------------------------------------
+
+
+def _conflicts(analysis: Any, start: str, reduces: bool) -> tuple[Conflict, ...]:
+    """Reduce/reduce conflicts that priorities don't decide; or shift/reduce conflicts, which lark decides by
+    shifting.
+    """
+    found: list[Conflict] = []
+    for prefix, itemset in _itemsets(analysis.lr0_start_states[start]):
+        for terminal in sorted(itemset.lookaheads, key=lambda t: str(t.name)):
+            rules = _best(itemset.lookaheads[terminal])
+            clash = len(rules) > 1 if reduces else terminal in itemset.transitions
+            if clash:
+                found.append(Conflict(str(terminal.name), tuple(sorted(map(str, rules))), prefix, reduces))
+    return tuple(found)
+
+
+def _best(rules: Any) -> list[Any]:
+    """The rules of highest priority."""
+    highest = max(r.options.priority or 0 for r in rules)
+    return [r for r in rules if (r.options.priority or 0) == highest]
+
+
+def _itemsets(start: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """LR(0) item sets with the fewest symbols that lead to each."""
+    queue: list[tuple[tuple[str, ...], Any]] = [((), start)]
+    seen = {id(start)}
+    for prefix, itemset in queue:
+        yield prefix, itemset
+        for symbol in sorted(itemset.transitions, key=lambda s: str(s.name)):
+            after = itemset.transitions[symbol]
+            if id(after) not in seen:
+                seen.add(id(after))
+                queue.append(((*prefix, str(symbol.name)), after))
 
 
 def _copy_tables(lark: Any, start: str) -> Tables:
@@ -173,6 +275,7 @@ def _copy_tables(lark: Any, start: str) -> Tables:
         lexer_of=lexer_of,
         lexers=tuple(lexers),
         end_state=place[table.end_states[start]],
+        findings=lark.find(lark.parser.parser.conflicts),
     )
 
 
@@ -217,7 +320,7 @@ def _copy_lexer(lexer: Any) -> Lexer:
 
 
 def _copy_terminal(t: Any) -> Terminal:
-    return Terminal(t.name, t.pattern.to_regexp(), t.user_repr())
+    return Terminal(t.name, t.pattern.to_regexp(), t.user_repr(), t.priority, t.pattern.type == "re")
 
 
 def _check_terminals(lark: Any, table: Any, rules: frozenset[str]) -> None:
