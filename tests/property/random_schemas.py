@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, initial, may_end, step
@@ -84,9 +83,7 @@ class SchemaMaker:
         if rng.random() < 0.4:
             out["additionalProperties"] = rng.choice([False, False, self.sub(depth)])
         if rng.random() < 0.2:
-            out["patternProperties"] = {
-                p: self.sub(depth) for p in rng.sample(PATTERNS, rng.choice([1, 1, 2]))
-            }
+            out["patternProperties"] = {p: self.sub(depth) for p in rng.sample(PATTERNS, rng.choice([1, 1, 2]))}
         if rng.random() < 0.15:
             out["propertyNames"] = rng.choice([{"maxLength": 1}, {"pattern": "^a"}, {"enum": NAMES[:2]}])
         return out
@@ -129,9 +126,7 @@ class SchemaMaker:
         )
 
     def numbers(self, depth: int) -> dict[str, Any]:
-        keyword = self.rng.choice(
-            ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]
-        )
+        keyword = self.rng.choice(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
         return {keyword: self.rng.choice([0.5, 1.5, 2, 0.25, 3] if keyword == "multipleOf" else NUMBERS)}
 
     def enum(self, depth: int) -> dict[str, Any]:
@@ -184,48 +179,46 @@ class SchemaMaker:
 
 
 def accepts_in_some_order(automaton: ByteAutomaton, value: Any, comma: str = ", ", colon: str = ": ") -> bool:
-    """Whether the value is accepted with its keys in some order. Depth-first over keys, cut where no text
-    goes on."""
+    """Whether the value is accepted with its keys in some order: all orders at once, by configurations met."""
+    walker = _Orders(automaton, comma, colon)
+    return any(may_end(automaton, end) for end in walker.value(initial(automaton), value))
 
-    def read(config: Configuration, text: str) -> Configuration | None:
+
+class _Orders:
+    """The configurations after a value in any order of its keys. Sets of keys left are memoised."""
+
+    def __init__(self, automaton: ByteAutomaton, comma: str, colon: str) -> None:
+        self.automaton, self.comma, self.colon = automaton, comma, colon
+        self.known: dict[tuple[Configuration, int, frozenset[str]], frozenset[Configuration]] = {}
+
+    def read(self, config: Configuration, text: str) -> list[Configuration]:
         for byte in text.encode():
-            after = step(automaton, config, byte)
+            after = step(self.automaton, config, byte)
             if after is None:
-                return None
+                return []
             config = after
-        return config
+        return [config]
 
-    def members(config: Configuration, left: dict[str, Any], before: str) -> Iterator[Configuration]:
-        if not left:
-            end = read(config, "}")
-            if end is not None:
-                yield end
-        for key in left:
-            inside = read(config, f"{before}{json.dumps(key, ensure_ascii=False)}{colon}")
-            if inside is not None:
-                rest = {k: v for k, v in left.items() if k != key}
-                for after in walk(inside, left[key]):
-                    yield from members(after, rest, comma)
+    def value(self, config: Configuration, value: Any) -> set[Configuration]:
+        if isinstance(value, dict):
+            inside = self.read(config, "{")
+            return {e for c in inside for e in self.members(c, value, frozenset(value))}
+        if not isinstance(value, list):
+            return set(self.read(config, json.dumps(value, ensure_ascii=False)))
+        here = set(self.read(config, "["))
+        for i, item in enumerate(value):
+            here = {e for c in here for d in self.read(c, self.comma if i else "") for e in self.value(d, item)}
+        return {e for c in here for e in self.read(c, "]")}
 
-    def items(config: Configuration, left: list[Any], before: str) -> Iterator[Configuration]:
-        if not left:
-            end = read(config, "]")
-            if end is not None:
-                yield end
-            return
-        inside = read(config, before)
-        if inside is not None:
-            for after in walk(inside, left[0]):
-                yield from items(after, left[1:], comma)
-
-    def walk(config: Configuration, value: Any) -> Iterator[Configuration]:
-        if isinstance(value, dict | list):
-            inside = read(config, "{" if isinstance(value, dict) else "[")
-            if inside is not None:
-                yield from members(inside, value, "") if isinstance(value, dict) else items(inside, value, "")
-            return
-        end = read(config, json.dumps(value, ensure_ascii=False))
-        if end is not None:
-            yield end
-
-    return any(may_end(automaton, end) for end in walk(initial(automaton), value))
+    def members(self, config: Configuration, value: dict[str, Any], left: frozenset[str]) -> frozenset[Configuration]:
+        at = (config, id(value), left)
+        if at not in self.known:
+            before = "" if len(left) == len(value) else self.comma
+            found = set() if left else set(self.read(config, "}"))
+            for key in left:
+                spelled = f"{before}{json.dumps(key, ensure_ascii=False)}{self.colon}"
+                for inside in self.read(config, spelled):
+                    for after in self.value(inside, value[key]):
+                        found |= self.members(after, value, left - {key})
+            self.known[at] = frozenset(found)
+        return self.known[at]
