@@ -107,6 +107,10 @@ class ContentStore:
             return record
         return self.get_record(table, name)
 
+    def create_record(self, table: str, name: str, record: dict[str, Any]) -> None:
+        """Writes a record where there's none, exactly once. Raises PreconditionFailed, SwapUnsupported."""
+        self.store.compare_and_swap(f"{table}/{name}", None, _encode_record(record))
+
     def get_record(self, table: str, name: str) -> dict[str, Any]:
         """Raises BlobNotFound, CorruptBlob."""
         key = f"{table}/{name}"

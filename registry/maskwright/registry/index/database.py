@@ -7,6 +7,7 @@
                 by artifact_hash; by (source_hash, fingerprint)
     refusals    refusal_key* | artifact_key | diagnostics_hash, diagnostics_size
     requests    request_id* | request_hash | artifact_key
+    journal     revision* | entry                  (JSON; names, versions, channels, revocations, tokens follow)
     usage       artifact_hash* | fetches            (not in the store: lost when the file is)
 
     * primary key.  artifacts.fingerprint -> tokenizers; refusals and requests name an artifact_key.
@@ -25,7 +26,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -93,22 +94,45 @@ class Index:
     def count_fetches(self, counts: Mapping[str, int]) -> None:
         """Adds to how often blobs were fetched."""
         statement = "INSERT INTO usage VALUES (?1, ?2) ON CONFLICT DO UPDATE SET fetches = fetches + ?2"
+        self._write(statement, counts.items())
+
+    def delete(self, table: Table, keys: Iterable[str]) -> None:
+        """Removes rows by primary key."""
+        self._write(f"DELETE FROM {table} WHERE {KEYS[table]} = ?", ((key,) for key in keys))
+
+    def journal(self) -> list[str]:
+        """The copy of the journal, entry by entry from revision 1."""
         with self._lock:
             try:
-                with self._database.conn:
-                    self._database.conn.executemany(statement, counts.items())
+                rows = self._database.execute("SELECT entry FROM journal ORDER BY revision").fetchall()
             except sqlite3.DatabaseError as error:
-                _log.warning("index %s: a count failed: %s", self._path, error)
+                _log.warning("index %s: the journal can't be read: %s", self._path, error)
+                return []
+        return [row[0] for row in rows]
+
+    def put_journal(self, entries: Iterable[tuple[int, str]]) -> None:
+        self._write("INSERT OR REPLACE INTO journal VALUES (?, ?)", entries)
+
+    def clear_journal(self) -> None:
+        self._write("DELETE FROM journal", [()])
 
     def clear(self) -> None:
         """Empties every table that mirrors the store."""
         with self._lock, self._database.conn:
-            for table in Table:
+            for table in (*Table, "journal"):
                 self._database.conn.execute(f"DELETE FROM {table}")
 
     def close(self) -> None:
         with self._lock:
             self._database.conn.close()
+
+    def _write(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self._lock:
+            try:
+                with self._database.conn:
+                    self._database.conn.executemany(statement, rows)
+            except sqlite3.DatabaseError as error:
+                _log.warning("index %s: a write failed: %s", self._path, error)
 
     def _first(self, statement: str, values: list[str]) -> Row | None:
         with self._lock:

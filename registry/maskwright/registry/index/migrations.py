@@ -28,4 +28,5 @@ MIGRATIONS: list[list[str]] = [
             request_id TEXT PRIMARY KEY, request_hash TEXT NOT NULL, artifact_key TEXT NOT NULL)""",
         "CREATE TABLE usage (artifact_hash TEXT PRIMARY KEY, fetches INTEGER NOT NULL DEFAULT 0)",
     ],
+    ["CREATE TABLE journal (revision INTEGER PRIMARY KEY, entry TEXT NOT NULL)"],
 ]

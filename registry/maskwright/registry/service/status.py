@@ -24,7 +24,7 @@ from grpc_status.rpc_status import to_status
 from maskwright.v1 import types_pb2
 
 from ..faults import Reason, RegistryError
-from ..store import BlobNotFound, BlobTooLarge, CorruptBlob, StoreUnavailable
+from ..store import BlobNotFound, BlobTooLarge, CorruptBlob, StoreUnavailable, SwapUnsupported
 from .messages import diagnostic_message, digest_message
 
 DOMAIN = "maskwright"
@@ -45,6 +45,20 @@ CODES = {
     Reason.OFFSET_TOO_LARGE: grpc.StatusCode.OUT_OF_RANGE,
     Reason.UNREADABLE_FORMAT: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.REQUEST_ID_REUSED: grpc.StatusCode.ALREADY_EXISTS,
+    Reason.UNKNOWN_NAME: grpc.StatusCode.NOT_FOUND,
+    Reason.UNKNOWN_VERSION: grpc.StatusCode.NOT_FOUND,
+    Reason.UNKNOWN_CHANNEL: grpc.StatusCode.NOT_FOUND,
+    Reason.NOT_IN_VERSION: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.REVOKED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.CHANNEL_MOVED: grpc.StatusCode.ABORTED,
+    Reason.NO_EARLIER_VERSION: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.TOO_MANY_VERSIONS: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.VERSION_IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.NAMES_UNSUPPORTED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.REVISION_TOO_LARGE: grpc.StatusCode.OUT_OF_RANGE,
+    Reason.UNAUTHENTICATED: grpc.StatusCode.UNAUTHENTICATED,
+    Reason.PERMISSION_DENIED: grpc.StatusCode.PERMISSION_DENIED,
+    Reason.QUOTA_EXCEEDED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.QUEUE_FULL: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.COMPILE_TIMEOUT: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.COMPILE_MEMORY: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -67,6 +81,8 @@ def as_registry_error(error: Exception) -> RegistryError:
         return RegistryError(Reason.UNKNOWN_BLOB, str(error), {"key": error.key})
     if isinstance(error, BlobTooLarge):
         return RegistryError(Reason.CORRUPT_BLOB, str(error), {"key": error.key, "size": str(error.size)})
+    if isinstance(error, SwapUnsupported):
+        return RegistryError(Reason.NAMES_UNSUPPORTED, str(error), {"key": error.key})
     if isinstance(error, StoreUnavailable):
         return RegistryError(
             Reason.STORE_UNAVAILABLE, str(error), {"key": error.key}, retry_after_seconds=1.0

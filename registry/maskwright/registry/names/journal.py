@@ -1,0 +1,168 @@
+"""The journal: every change of names, channels, revocations and tokens, in one order, as objects of the store.
+
+    journal/<20 digits of the revision>    one entry as a checksummed record, written once
+
+A writer brings its state up to date, decides on it, and creates the next revision's object by compare-and-swap
+from nothing. If another was first, it applies that entry and decides anew: so every change was valid on the
+state that it meets, whoever raced, and whatever clocks say. A change is done exactly when its object is there;
+a writer that dies before has changed nothing. The journal is the audit log too, and the truth: the state is
+what the entries add up to, and the index keeps a copy of them so that a server starts without reading all.
+
+Replicas follow by asking for the next revision's object. A state may lag behind the store by that interval;
+`catch_up` closes it. Watchers are told after every entry that was applied.
+
+Doesn't handle: compaction. Reading a journal anew costs a request for each entry, sixteen at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from ..content import ContentStore
+from ..faults import Reason, RegistryError
+from ..index import Index
+from ..store import BlobNotFound, PreconditionFailed, StoreUnavailable
+from .state import Entry, State
+
+TABLE = "journal"
+READERS = 16
+_BATCH = 256
+_Result = TypeVar("_Result")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a writer wants to become an entry."""
+
+    kind: str
+    fields: Mapping[str, Any]
+
+
+class Journal:
+    """The journal of one store. Safe to share between threads; blocking."""
+
+    def __init__(self, content: ContentStore, index: Index, now: Callable[[], datetime] | None = None) -> None:
+        self._content, self._index = content, index
+        self._now = now or (lambda: datetime.now(UTC))
+        self._writing, self._lock = threading.RLock(), threading.Lock()
+        self._state = State()
+        self._entries: list[Entry] = []
+        self._watchers: set[Callable[[], None]] = set()
+        self._read_index()
+
+    def read(self, look: Callable[[State], _Result]) -> _Result:
+        """What `look` returns, from one state. Never waits for the store."""
+        with self._lock:
+            return look(self._state)
+
+    def entries(self, after: int) -> list[Entry]:
+        """The entries known here after a revision."""
+        with self._lock:
+            return self._entries[after:]
+
+    def catch_up(self) -> int:
+        """Applies what the store has beyond this state; the revision then. Raises StoreUnavailable, CorruptBlob."""
+        with self._writing:
+            revision = self._state.revision
+            new = list(self._fetch_from(revision + 1))
+            if not new:
+                return revision
+            with self._lock:
+                for entry in new:
+                    self._take(entry)
+            self._index.put_journal((e.revision, json.dumps(e.to_json())) for e in new)
+        for wake in list(self._watchers):
+            wake()
+        return revision + len(new)
+
+    def change(self, decide: Callable[[State], Decision], by: str, request_id: str = "") -> Entry:
+        """The entry that `decide` led to, or the one that the request id led to before.
+
+        `decide` is called again when another writer was first, and raises RegistryError for what can't be done.
+        Raises SwapUnsupported, StoreUnavailable.
+        """
+        with self._writing:
+            while True:
+                self.catch_up()
+                known = self._state.requests.get(request_id) if request_id else None
+                if known is not None:
+                    return known
+                decision, at = decide(self._state), self._now().isoformat(timespec="milliseconds")
+                revision = self._state.revision + 1
+                entry = Entry(revision, decision.kind, at, by, dict(decision.fields), request_id)
+                try:
+                    self._content.create_record(TABLE, _key(revision), entry.to_json())
+                except PreconditionFailed:
+                    continue
+                self.catch_up()
+                return entry
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Calls `wake` after entries were applied, from any thread, until the returned function is called."""
+        with self._lock:
+            self._watchers.add(wake)
+        return lambda: self._watchers.discard(wake)
+
+    def _read_index(self) -> None:
+        """Takes the index's copy where it's a beginning of the store's journal, else none of it."""
+        try:
+            for row in self._index.journal():
+                self._take(_entry(json.loads(row)))
+            if self._entries and not self._is_in_store(self._entries[-1]):
+                raise ValueError("the last entry isn't in the store")
+        except (ValueError, LookupError, TypeError, RegistryError) as error:
+            _log.warning("the index's copy of the journal isn't used: %s", error)
+            self._index.clear_journal()
+            self._state, self._entries = State(), []
+
+    def _is_in_store(self, entry: Entry) -> bool:
+        try:
+            return self._fetch(entry.revision) == entry
+        except StoreUnavailable:
+            return True  # the copy is all that there is to answer from
+
+    def _take(self, entry: Entry) -> None:
+        self._state.apply(entry)
+        self._entries.append(entry)
+
+    def _fetch(self, revision: int) -> Entry | None:
+        try:
+            return _entry(self._content.get_record(TABLE, _key(revision)))
+        except BlobNotFound:
+            return None
+
+    def _fetch_from(self, revision: int) -> Iterator[Entry]:
+        """Entries from a revision on: one at first, then many at a time."""
+        found = self._fetch(revision)
+        if found is None:
+            return
+        yield found
+        start, count = revision + 1, READERS
+        with ThreadPoolExecutor(READERS) as pool:
+            while True:
+                for entry in pool.map(self._fetch, range(start, start + count)):
+                    if entry is None:
+                        return
+                    yield entry
+                start, count = start + count, min(_BATCH, count * 2)
+
+
+def _key(revision: int) -> str:
+    return f"{revision:020d}"
+
+
+def _entry(fields: dict[str, Any]) -> Entry:
+    try:
+        return Entry(**fields)
+    except TypeError as error:
+        raise RegistryError(Reason.CORRUPT_BLOB, "a journal entry has other fields", {"table": TABLE}) from error
+
+
