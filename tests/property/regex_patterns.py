@@ -73,12 +73,32 @@ def disagreements(pattern: str, dialect: Dialect, texts: list[str], flags: str =
 COMMON = ["a", "b", "c", "A", "é", "ß", "İ", "k", "ſ", ".", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", "[abc]", "[^abc]"]
 COMMON += ["[a-f]", r"[\w-]", r"\n", r"\t", r"\x41", r"\u00e9", r"\.", r"[\d\s]", "0", "1", " ", "-", "_"]
 COMMON += [r"\b", r"\B", "^", "$", "😀", "[à-ÿ]", "[^\\d]", "[A-Z_]"]
-ONLY: dict[str, list[str]] = {
-    "ecma262": [r"\p{L}", r"\P{L}", r"\p{Lu}", r"\p{Script=Greek}", r"\p{Ll}", r"[\p{N}a]", r"\u{1F600}", r"\cA", "[^]"]
-    + [r"\ud83d\ude00", "[]", r"\/", r"[\b]", r"[^\p{Lu}]", r"[^\P{Lu}]", r"\0", r"\p{scx=Grek}", r"\p{Alphabetic}"],
-    "python": [r"\A", r"\Z", r"\N{GREEK SMALL LETTER ALPHA}", r"\U0001F600", "[]a]", "[^]a]", r"\101", r"[\101]"]
-    + ["{", "a{,2}", r"\a", r"\07", "(?>a|ab)c", "(?>ab|a)c", "a?+b", "[a-c]++", "(?:ab){1,2}+", "(?>a*?b)", "(?#x)"],
-}
+ECMA262 = [r"\p{L}", r"\P{L}", r"\p{Lu}", r"\p{Script=Greek}", r"\p{Ll}", r"[\p{N}a]", r"\u{1F600}", r"\cA", "[^]"]
+ECMA262 += [
+    r"\ud83d\ude00",
+    "[]",
+    r"\/",
+    r"[\b]",
+    r"[^\p{Lu}]",
+    r"[^\P{Lu}]",
+    r"\0",
+    r"\p{scx=Grek}",
+    r"\p{Alphabetic}",
+]
+PYTHON = [
+    r"\A",
+    r"\Z",
+    r"\N{GREEK SMALL LETTER ALPHA}",
+    r"\U0001F600",
+    "[]a]",
+    "[^]a]",
+    r"\101",
+    r"[\101]",
+    "{",
+    "(?#x)",
+]
+PYTHON += ["a{,2}", r"\a", r"\07", "(?>a|ab)c", "(?>ab|a)c", "a?+b", "[a-c]++", "(?:ab){1,2}+", "(?>a*?b)"]
+ONLY = {"ecma262": ECMA262, "python": PYTHON}
 QUANTIFIERS = ["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "+?", "??", "{0,2}?"]
 LETTERS = "abcABCkKſéÉßẞİıi01 -_\n\r\t.😀\u2028αΑÿ"
 

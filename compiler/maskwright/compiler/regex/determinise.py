@@ -11,18 +11,15 @@ from collections.abc import Iterable
 from maskwright.compiler.regex.conditions import END, START
 from maskwright.compiler.regex.lookaround import Lookarounds
 from maskwright.compiler.regex.positions import Bits, PositionAutomaton
-from maskwright.compiler.regex.table import EVERYTHING, FEW, Table
+from maskwright.compiler.regex.table import EVERYTHING, FEW, Memory, Table
 from maskwright.compiler.regular.budget import Budget
 from maskwright.compiler.regular.dfa import Dfa
 from maskwright.compiler.regular.minimise import make_dfa
 from maskwright.compiler.regular.subset import explore
 
-MAX_SET_BYTES = 256 << 20
-"""Memory of the states' position sets."""
-
 
 def determinise(automaton: PositionAutomaton, budget: Budget) -> Dfa:
-    """The minimal automaton of machine 0. Raises LimitExceeded by `budget` and for `MAX_SET_BYTES`."""
+    """The minimal automaton of machine 0. Raises LimitExceeded by `budget` and for the memory of its states."""
     table = Table(automaton)
     if len(automaton.machines) == 1:
         return _Plain(table, budget).dfa()
@@ -34,7 +31,7 @@ class _Plain:
 
     def __init__(self, table: Table, budget: Budget) -> None:
         self.table, self.budget = table, budget
-        self.bytes = 0
+        self.memory = Memory(budget)
 
     def dfa(self) -> Dfa:
         automaton = self.table.automaton
@@ -54,7 +51,7 @@ class _Plain:
     def successors(self, bits: Bits) -> Iterable[tuple[int, Bits]]:
         if bits == EVERYTHING:
             return self.everywhere
-        self.charge(bits)
+        self.memory.charge(bits)
         table = self.table
         following = table.following(bits)
         if following.bit_count() <= FEW:
@@ -71,8 +68,3 @@ class _Plain:
         if following & table.all_tails:
             out = [(c, EVERYTHING if table.swallowed(hit, c) else hit) for c, hit in out]
         return out
-
-    def charge(self, bits: Bits) -> None:
-        self.bytes += bits.bit_length() >> 3
-        if self.bytes > MAX_SET_BYTES:
-            raise self.budget.exceeded("compile_memory", MAX_SET_BYTES, self.bytes)

@@ -17,7 +17,7 @@ from itertools import product
 
 from maskwright.compiler.regex.conditions import END, START
 from maskwright.compiler.regex.positions import Bits, Demands
-from maskwright.compiler.regex.table import EVERYTHING, Table
+from maskwright.compiler.regex.table import EVERYTHING, Memory, Table
 from maskwright.compiler.regular.budget import Budget
 from maskwright.compiler.regular.codepoints import intersect
 from maskwright.compiler.regular.dfa import Dfa
@@ -44,6 +44,7 @@ class Lookarounds:
 
     def __init__(self, table: Table, budget: Budget) -> None:
         self.table, self.budget = table, budget
+        self.memory = Memory(budget)
         automaton = table.automaton
         self.machines = automaton.machines
         self.behind = [i for i, m in enumerate(self.machines) if i and not m.ahead]
@@ -57,6 +58,8 @@ class Lookarounds:
             [i for i, s in enumerate(cells.sets) if intersect(s, ranges)] for ranges in table.classes
         ]
         self.memo: dict[tuple[Configuration, Behinds], dict[int, Configuration]] = {}
+        self.discharged: dict[tuple[Obligations, Behinds], list[Obligations | None]] = {}
+        self.free: list[Obligations | None] = [FREE] * len(table.classes)
         self.at_end: dict[tuple[Configuration, Behinds], bool] = {}
 
     @staticmethod
@@ -115,10 +118,12 @@ class Lookarounds:
         for obligations, bits in config:
             for extra, following in self.moves(bits, behinds):
                 everything = following == EVERYTHING
+                before = obligations | extra
+                left = self.discharge(before, behinds) if before else self.free
                 for c, mask in enumerate(self.table.masks):
                     to = EVERYTHING if everything else following & mask
                     if to:
-                        self.enter(found[c], obligations | extra, to, c, behinds)
+                        self.enter(found[c], left[c], to, c)
         out = {}
         for c, threads in enumerate(found):
             if threads:
@@ -127,9 +132,8 @@ class Lookarounds:
                 out[c] = self.normal(threads)
         return out
 
-    def enter(self, threads: dict[Obligations, Bits], before: Obligations, to: Bits, c: int, behinds: Behinds) -> None:
+    def enter(self, threads: dict[Obligations, Bits], after: Obligations | None, to: Bits, c: int) -> None:
         """Add positions reached by class c to the threads, under what's left of their obligations."""
-        after = self.discharge(before, c, behinds) if before else before
         if after is not None:
             if to != EVERYTHING and self.table.swallowed(to, c):
                 to = EVERYTHING
@@ -179,8 +183,16 @@ class Lookarounds:
                     ways.update(obligations | extra for extra in self.ask(demands, behinds))
         return [w for w in ways if not any(other < w for other in ways)]
 
-    def discharge(self, obligations: Obligations, c: int, behinds: Behinds) -> Obligations | None:
-        """The obligations after class c, less those met; None when one has failed or two contradict each other."""
+    def discharge(self, obligations: Obligations, behinds: Behinds) -> list[Obligations | None]:
+        """For each class what's left of the obligations; None when one has failed or two contradict each other."""
+        key = (obligations, behinds)
+        known = self.discharged.get(key)
+        if known is None:
+            known = [self._discharge(obligations, c, behinds) for c in range(len(self.table.classes))]
+            self.discharged[key] = known
+        return known
+
+    def _discharge(self, obligations: Obligations, c: int, behinds: Behinds) -> Obligations | None:
         out = []
         wanted: list[Configuration] = []
         unwanted: list[Configuration] = []
@@ -206,6 +218,7 @@ class Lookarounds:
                 if bits and fewer <= obligations:
                     bits = 0 if more == EVERYTHING else bits if bits == EVERYTHING else bits & ~more
             if bits:
+                self.memory.charge(bits)
                 out.append((obligations, bits))
         return frozenset(out)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from maskwright.compiler.regex.positions import NO_DEMANDS, Bits, Demands, PositionAutomaton
+from maskwright.compiler.regular.budget import Budget
 from maskwright.compiler.regular.codepoints import SCALARS, Ranges, partition, subtract, unite
 
 EVERYTHING: Bits = -1
@@ -17,6 +18,21 @@ EVERYTHING: Bits = -1
 WIDE = 8
 """Follow sets of more positions than this are kept as one test."""
 FEW = 6
+MAX_SET_BYTES = 128 << 20
+"""Memory of the states' position sets."""
+
+
+class Memory:
+    """Counts what position sets take, and stops at `MAX_SET_BYTES`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget, self.bytes = budget, 0
+
+    def charge(self, bits: Bits) -> None:
+        """Raises LimitExceeded (`compile_memory`)."""
+        self.bytes += 64 + (bits.bit_length() >> 3)
+        if self.bytes > MAX_SET_BYTES:
+            raise self.budget.exceeded("compile_memory", MAX_SET_BYTES, self.bytes)
 
 
 class Table:
@@ -117,7 +133,7 @@ class Follow:
 
     def __init__(self, edges: Iterable[tuple[Bits, Bits]]) -> None:
         merged: dict[Bits, Bits] = {}
-        self.shift = 0
+        self.shift = self.runs = self.exits = 0
         self.wide: list[tuple[Bits, Bits]] = []
         self.single: dict[int, Bits] = {}
         for a, b in edges:
@@ -131,14 +147,25 @@ class Follow:
                 self.shift |= below
                 a &= ~below
             if a.bit_count() > WIDE:
-                self.wide.append((a, b))
+                self.add_wide(a, b)
             else:
                 for p in _positions_of(a):
                     self.single[p] = self.single.get(p, 0) | b
         self.singles = sum(1 << p for p in self.single)
 
+    def add_wide(self, a: Bits, b: Bits) -> None:
+        """A run of positions that leads to the position after it is told by the carry of an addition."""
+        run = a // (a & -a)
+        if b & (b - 1) == 0 and run & (run + 1) == 0 and a + (a & -a) == b and not (a | b) & (self.runs | self.exits):
+            self.runs |= a
+            self.exits |= b
+        else:
+            self.wide.append((a, b))
+
     def of(self, bits: Bits) -> Bits:
         out = (bits & self.shift) << 1
+        if self.runs:
+            out |= ((bits & self.runs) + self.runs) & self.exits
         rest = bits & self.singles
         while rest:
             low = rest & -rest
