@@ -281,7 +281,8 @@ class _Lowering:
         self.source, self.budget = automaton, budget
         self.tree = _encoding_tree(automaton.classes, encoding)
         self.made = _Forest()
-        self.memo: dict[tuple[Node, tuple[int, ...]], Node | None] = {}
+        self.memo: dict[tuple[int, ...], Node | None] = {}
+        """By node and the targets of its classes."""
 
     def table(self) -> tuple[Transitions, tuple[int, ...]]:
         n = self.source.n_states
@@ -299,23 +300,25 @@ class _Lowering:
         return _number(self.made, roots, self.source.labels)
 
     def replace(self, node: Node, targets: dict[int, int]) -> Node | None:
-        """The node with classes replaced by targets. Recursion is bounded by the longest spelling, 12 bytes."""
-        if node < 0:
-            target = targets.get(~node)
-            return None if target is None else ~target
-        key = (node, tuple([targets.get(c, -1) for c in self.tree.classes[node]]))
-        if key in self.memo:
-            return self.memo[key]
+        """The inner node with classes replaced by targets. Recursion is bounded by the longest spelling, 12 bytes."""
+        classes, memo = self.tree.classes, self.memo
         edges: list[Edge] = []
         for low, high, child in self.tree.edges[node]:
-            made = self.replace(child, targets)
+            if child < 0:
+                target = targets.get(~child)
+                made = None if target is None else ~target
+            else:
+                key = (child, *[targets.get(c, -1) for c in classes[child]])
+                if key in memo:
+                    made = memo[key]
+                else:
+                    made = memo[key] = self.replace(child, targets)
             if made is not None:
                 if edges and edges[-1][2] == made and edges[-1][1] + 1 == low:
                     edges[-1] = (edges[-1][0], high, made)
                 else:
                     edges.append((low, high, made))
-        found = self.memo[key] = self.made.intern(tuple(edges)) if edges else None
-        return found
+        return self.made.intern(tuple(edges)) if edges else None
 
     def minimised(self, roots: Sequence[Node | None], inner: set[Node]) -> tuple[Transitions, tuple[int, ...]]:
         """The general way: all nodes as a table, minimised."""
