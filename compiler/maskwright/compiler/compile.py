@@ -122,7 +122,9 @@ class Compiler:
         seconds["minimise"] = time.perf_counter() - begin
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         begin = time.perf_counter()
-        data = write_artifact(tables, meta=self._meta(kind, source))
+        data = write_artifact(
+            tables, meta=self._meta(kind, source), pack_rows=len(self.prepared.tables.rows.row_base)
+        )
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
