@@ -88,3 +88,27 @@ def test_compact() -> None:
 def test_indent() -> None:
     options = CompileOptions(whitespace=2)
     assert sum(compare(seed, options, {"indent": 2}, 10) for seed in range(2000, 2010)) > 50
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_any_property_order(block: int) -> None:
+    """Every order of a valid instance is accepted, none of an invalid one."""
+    pairs = 0
+    for seed in range(3000 + block * 20, 3020 + block * 20):
+        maker = SchemaMaker(random.Random(seed))
+        schema = maker.schema()
+        automaton = automaton_of(schema, CompileOptions(property_order="any"))
+        if isinstance(automaton, str):
+            continue
+        oracle = jsonschema_rs.Draft202012Validator(schema)
+        counts = "maxProperties" in json.dumps(schema)
+        for _ in range(15):
+            value = maker.value(2)
+            valid = oracle.is_valid(value)
+            got = {
+                automaton is not None and accepts(automaton, json.dumps(v, ensure_ascii=False).encode())
+                for v in itertools.islice(orders(value), 100)
+            }
+            assert got == {valid} or (valid and counts), (seed, schema, value, valid)
+            pairs += 1
+    assert pairs > 150

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from maskwright.compiler.options import Limits
 from maskwright.compiler.regex import compile_pattern
 from maskwright.compiler.regular import Dfa
 
@@ -140,18 +141,36 @@ _TEMPLATE = (
 )
 _POINTER = "(?:/(?:[^~/]|~[01])*)*"
 
-_REGEX_CHAR = r"[^\\^$.*+?()\[\]{}|/]"
-_REGEX_ESCAPE = r"\\(?:[dDwWsStnrfv0bB]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[\^$\\.*+?()\[\]{}|/])"
-_REGEX_CLASS = rf"\[\^?(?:[A-Za-z0-9_ .:;,/@#%&*+?!=<>~()|{{}}$'\"]|{_REGEX_ESCAPE})*\]"
-_REGEX_TIMES = r"(?:[*+?]\??)?"
+_REGEX_CHAR = r"[^\\^$.*+?()\[\]{}|]"
+_REGEX_ESCAPE = r"\\(?:[dDwWsStnrfv]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[\^$\\.*+?()\[\]{}|/])"
+_REGEX_ASSERTION = r"[$^]|\\[bB]"
+
+
+def _regex_class() -> str:
+    """Single characters, escapes, ranges from the first or to the last of the letters or digits; a hyphen
+    stands
+    only first or last."""
+    ranges = "a-[a-z]|[a-z]-z|A-[A-Z]|[A-Z]-Z|0-[0-9]|[0-9]-9"
+    single = rf"[A-Za-z0-9_ .:;,/@#%&*+?!=<>~()|{{}}$'\"^`]|\\-|[^\x00-\x7f]|{_REGEX_ESCAPE}"
+    return rf"\[\^?-?(?:{ranges}|{single})*-?\]"
+
+
+def _regex_times() -> str:
+    """Quantifiers; of {n,m} those where the first digits or the number of digits say that n <= m."""
+    pairs = [f"{n},(?:[{n}-9]|[1-9][0-9]{{1,2}})" for n in range(10)]
+    pairs += [f"{tens}[0-9],[{tens + 1}-9][0-9]" for tens in range(1, 9)]
+    pairs.append("[1-9][0-9],[1-9][0-9]{2}")
+    return rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,4}},?|{'|'.join(pairs)})\}})\??)?"
 
 
 def _regex(depth: int) -> str:
-    atom = f"{_REGEX_CHAR}|{_REGEX_ESCAPE}|{_REGEX_CLASS}|\\."
+    atom = f"{_REGEX_CHAR}|{_REGEX_ESCAPE}|{_regex_class()}|\\."
+    piece = _REGEX_ASSERTION
     if depth:
-        atom += f"|\\((?:\\?:)?{_regex(depth - 1)}\\)"
-    piece = f"(?:(?:{atom}){_REGEX_TIMES}|[$^])"
-    return f"(?:{piece}|\\|)*"
+        inner = _regex(depth - 1)
+        atom += f"|\\((?:\\?:)?{inner}\\)"
+        piece += f"|\\(\\?<?[=!]{inner}\\)"
+    return f"(?:(?:{atom}){_regex_times()}|{piece}|\\|)*"
 
 
 FORMATS: dict[str, Format] = {
@@ -173,11 +192,14 @@ FORMATS: dict[str, Format] = {
     "uuid": Format("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
     "json-pointer": Format(_POINTER),
     "relative-json-pointer": Format(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-    "regex": Format(_regex(2), "groups nested deeper than two, counted repeats, look-around, classes with ranges"),
+    "regex": Format(_regex(2), "groups nested deeper than two, named groups, back-references, \\p{}, some repeats"),
 }
+
+
+_LIMITS = Limits(pattern_length=100_000)
 
 
 @cache
 def format_language(name: str) -> Dfa:
     """The automaton of one of `FORMATS`; built once per process (the largest takes about a second)."""
-    return compile_pattern(FORMATS[name].pattern, "ecma262", mode="full", flags="u")
+    return compile_pattern(FORMATS[name].pattern, "ecma262", mode="full", flags="u", limits=_LIMITS)

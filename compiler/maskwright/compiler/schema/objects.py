@@ -36,7 +36,11 @@ from maskwright.compiler.schema.strings import QUOTE, spell
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
 
-Choices = tuple[tuple[int, Formulas], ...]
+Ahead = tuple[Formulas, int]
+"""The formulas once the key is known, and the position after its member."""
+Choices = tuple[tuple[int, Ahead], ...]
+Members = tuple[Choices, Ahead | None]
+"""What may come next: names, and (before its key is known) an undeclared key."""
 
 
 class NameTrie:
@@ -83,7 +87,8 @@ class ObjectFrame(ContainerFrame):
         self._next_needed = self._bounds()
         self._taken: dict[tuple[Formulas, Key], Formulas | None] = {}
         self._plans: dict[tuple[Formulas, Key], Plan] = {}
-        self._members: dict[tuple[int, Formulas], tuple[Choices, Formulas | None]] = {}
+        self._members: dict[tuple[int, Formulas], Members] = {}
+        self.begin = 0
 
     def _key(self, name: str) -> Key:
         holds = self.values.languages.member
@@ -133,7 +138,7 @@ class ObjectFrame(ContainerFrame):
             found = self._plans[at] = plan(self.space, formulas[0], submissions)
         return found
 
-    def members(self, position: int, formulas: Formulas) -> tuple[Choices, Formulas | None]:
+    def members(self, position: int, formulas: Formulas) -> Members:
         """The names that may come next with the formulas after them, and those before an undeclared key (or
         None)."""
         at = (position, formulas)
@@ -142,7 +147,7 @@ class ObjectFrame(ContainerFrame):
             found = self._members[at] = self._next_members(position, formulas)
         return found
 
-    def _next_members(self, position: int, formulas: Formulas) -> tuple[Choices, Formulas | None]:
+    def _next_members(self, position: int, formulas: Formulas) -> Members:
         choices = []
         last = self._next_needed[position]
         current: Formulas | None = formulas
@@ -150,13 +155,13 @@ class ObjectFrame(ContainerFrame):
             assert current is not None
             after = self.take(current, self.keys[i])
             if after is not None:
-                choices.append((i, after))
+                choices.append((i, (after, i + 1)))
             current = self.skip(current, i)
             if current is None:
                 return tuple(choices), None
         if last < len(self.names) or current is None or self._closed(current):
             return tuple(choices), None
-        return tuple(choices), current
+        return tuple(choices), (current, len(self.names))
 
     def skip(self, formulas: Formulas, i: int) -> Formulas | None:
         """The formulas once name i can't come any more; None when that's a contradiction."""
@@ -175,13 +180,14 @@ class ObjectFrame(ContainerFrame):
         for atom in self.atoms(formulas):
             if isinstance(atom.payload, Props):
                 m = atom.payload.members
-                if m.additional is None and not m.patterns and self._last(m.properties) < position:
+                if m.additional is None and not m.patterns and self.passed(m.properties, position):
                     what[atom] = TRUE
         out = self.assign(formulas, what)
         return None if out[0] is FALSE else out
 
-    def _last(self, names: Iterable[str]) -> int:
-        return max((self.position.get(n, -1) for n in names), default=-1)
+    def passed(self, names: Iterable[str], position: int) -> bool:
+        """Whether none of the names can come any more."""
+        return all(self.position.get(n, -1) < position for n in names)
 
     def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
         """The verdict when the object ends here; None when it can't."""
@@ -199,11 +205,11 @@ class ObjectFrame(ContainerFrame):
         yield Stay(0x7B, 0x7B, self.gap(("open",)))
 
     def _open(self) -> Iterator[Stay | Call]:
-        verdict = self.finish(0, self.first)
+        verdict = self.finish(self.begin, self.first)
         if verdict is not None:
             yield Stay(0x7D, 0x7D, ("end", verdict))
-        if self._any_member(0, self.first):
-            yield from self.first_member(("next", 0, self.first))
+        if self._any_member(self.begin, self.first):
+            yield from self.first_member(("next", self.begin, self.first))
 
     def _next(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
         choices, other = self.members(position, formulas)
@@ -214,31 +220,30 @@ class ObjectFrame(ContainerFrame):
         choices, other = self.members(position, formulas)
         return bool(choices) or other is not None
 
-    def _key_bytes(self, node: int, choices: Choices) -> dict[int, list[tuple[int, Formulas]]]:
+    def _key_bytes(self, node: int, choices: Choices) -> dict[int, list[tuple[int, Ahead]]]:
         depth = len(self.trie.paths[node])
-        out: dict[int, list[tuple[int, Formulas]]] = {}
+        out: dict[int, list[tuple[int, Ahead]]] = {}
         for choice in choices:
             out.setdefault(self.trie.spelled[choice[0]][depth], []).append(choice)
         return out
 
-    def _key_state(self, node: int, choices: Choices, other: Formulas | None) -> Iterator[Stay | Call]:
+    def _key_state(self, node: int, choices: Choices, other: Ahead | None) -> Iterator[Stay | Call]:
         edges, by_byte = self.trie.edges[node], self._key_bytes(node, choices)
         for byte, child in edges.items():
             below = by_byte.get(byte)
             if child < 0:
                 if below:
-                    i, after = below[0]
-                    yield Stay(byte, byte, self.gap(("colon", self.keys[i], after)))
+                    i, ahead = below[0]
+                    yield Stay(byte, byte, self.gap(("colon", self.keys[i], *ahead)))
             elif below or other is not None:
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
-            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", other), _without(edges))
+            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", *other), _without(edges))
 
-    def _colon(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
-        yield self.colon(("value", key, formulas))
+    def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
+        yield self.colon(("value", key, formulas, position))
 
-    def _value(self, key: Key, formulas: Formulas) -> Iterator[Stay | Call]:
-        position = len(self.names) if key.name is None else self.position[key.name] + 1
+    def _value(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
         yield from self.value_calls(self.plan(formulas, key), position, formulas)
 
     def _after(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
@@ -252,9 +257,45 @@ class ObjectFrame(ContainerFrame):
         kind, *rest = continuation
         if kind == "key":
             key = Key(None, verdict if isinstance(verdict, frozenset) else frozenset())
-            after = self.take(rest[0], key)
-            return None if after is None else self.gap(("colon", key, after))
+            formulas, position = rest
+            after = self.take(formulas, key)
+            return None if after is None else self.gap(("colon", key, after, position))
         return self.value_resume(continuation, verdict)
+
+
+class AnyOrderFrame(ObjectFrame):
+    """Members in any order: the position is the set of names that haven't come, as bits. A name comes once at
+    most.
+
+    There are two to the power of names of them, so the state limit bounds what this takes.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        must: Formula,
+        watched: Formulas,
+        names: tuple[str, ...],
+        nest: Nest,
+        pointer: str,
+    ) -> None:
+        super().__init__(values, must, watched, names, nest, pointer)
+        self.begin = (1 << len(names)) - 1
+        self.wanted = sum(1 << i for i in self.needed)
+
+    def _next_members(self, position: int, formulas: Formulas) -> Members:
+        choices = []
+        for i, key in enumerate(self.keys):
+            after = self.take(formulas, key) if position >> i & 1 else None
+            if after is not None:
+                choices.append((i, (after, position & ~(1 << i))))
+        return tuple(choices), None if self._closed(formulas) else (formulas, position)
+
+    def passed(self, names: Iterable[str], position: int) -> bool:
+        return not any(position >> self.position[n] & 1 for n in names if n in self.position)
+
+    def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
+        return None if position & self.wanted else self.verdict_of(formulas)
 
 
 def _without(edges: dict[int, int]) -> tuple[tuple[int, int], ...] | None:

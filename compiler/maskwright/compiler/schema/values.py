@@ -37,7 +37,7 @@ from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.layout import Nest, whitespace_table
 from maskwright.compiler.schema.lower import KINDS, Lowering, Order, ValueKind
 from maskwright.compiler.schema.numbers import Integer, free_number, judge_numbers
-from maskwright.compiler.schema.objects import ObjectFrame
+from maskwright.compiler.schema.objects import AnyOrderFrame, ObjectFrame
 from maskwright.compiler.schema.strings import GuardedFrame, StringJudge, free_key, free_string, string_sets
 from maskwright.compiler.schema.tables import Table, TableFrame
 
@@ -231,8 +231,9 @@ class Values:
     def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
         if not watched and must is TRUE and not names and nest == FREE:
             return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
+        kind = AnyOrderFrame if self.options.property_order == "any" and names else ObjectFrame
         key = ("object", must, watched, names, nest)
-        return self.made(key, lambda: ObjectFrame(self, must, watched, names, nest, pointer))
+        return self.made(key, lambda: kind(self, must, watched, names, nest, pointer))
 
     @property
     def _style(self) -> str:
