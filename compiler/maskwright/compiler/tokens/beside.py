@@ -20,8 +20,8 @@ import numpy.typing as npt
 from numba import njit
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
-from maskwright.compiler.tokens.kernels import find_move
-from maskwright.compiler.tokens.walk import I32, I64, MAX_PUSHES_PER_BYTE, Walker
+from maskwright.compiler.tokens.kernels import find_move, push_all
+from maskwright.compiler.tokens.walk import ARENA, I32, I64, Walker, arena_is_full
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
@@ -90,7 +90,7 @@ class BesideWalker:
         depth, n = walker.tokens.longest + 2, len(walker.tokens.trie.order)
         self.state = np.empty((2, 4, depth), dtype=np.int32)
         self.left_verdict = np.empty((2, depth), dtype=np.int32)
-        self.arena = np.empty((2, 2, depth * MAX_PUSHES_PER_BYTE), dtype=np.int32)
+        self.arena = np.empty((2, 2, ARENA), dtype=np.int32)
         self.out = np.empty((5, n), dtype=np.int32)
 
     def walk(self, control: int, base: Base, follow: npt.NDArray[np.bool_]) -> Beside:
@@ -99,6 +99,8 @@ class BesideWalker:
             w.machine, w.tokens.trie, control, base.control, base.symbol, follow,
             self.state, self.left_verdict, self.arena, self.out,
         )  # fmt: skip
+        if n < 0:
+            raise arena_is_full()
         token = self.out[0, :n].copy()
         return Beside(base, token, self.codes(token, 1, n), self.codes(token, 3, n))
 
@@ -154,19 +156,24 @@ def walk_beside(
                         break
                     c = m.return_move[m.return_start[arena[side, 0, s]] + v]
                     s = arena[side, 1, s]
-                    if c < 0:
+                    if c == -1:
                         kind = 0
                         break
+                    if c < -1:
+                        a = -2 - c
+                        s, top = push_all(m, a, arena[side, 0], arena[side, 1], s, top)
+                        if top < 0:
+                            return -1
+                        c = m.action_target[a]
                     move = find_move(m, c, b)
                 if kind == 1:
                     if move >= 0:
                         c = move
                     else:
                         a = -2 - move
-                        for k in range(m.action_start[a], m.action_start[a + 1]):
-                            arena[side, 0, top], arena[side, 1, top] = m.action_push[k], s
-                            s = top
-                            top += 1
+                        s, top = push_all(m, a, arena[side, 0], arena[side, 1], s, top)
+                        if top < 0:
+                            return -1
                         c = m.action_target[a]
             elif kind == 2:
                 left_verdict[side, d] = left_verdict[side, d - 1]

@@ -87,7 +87,10 @@ def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
     for (frame, _), found in bytes_after_return(a, a.first_symbol).items():
         if frame in bits:
             bits[frame] |= found
-    return {f: np.unpackbits(np.frombuffer(b.to_bytes(32, "little"), dtype=np.uint8), bitorder="little").view(np.bool_) for f, b in bits.items()}
+    return {
+        f: np.unpackbits(np.frombuffer(b.to_bytes(32, "little"), dtype=np.uint8), bitorder="little").view(np.bool_)
+        for f, b in bits.items()
+    }
 
 
 class _Clock:

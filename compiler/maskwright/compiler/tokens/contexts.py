@@ -65,6 +65,7 @@ class _Search:
         self.contexts: list[Context] = []
         self.numbers: dict[tuple[int, bytes], int] = {}
         self.work: list[tuple[int, int]] = []
+        self.called: list[tuple[int, int]] = []
         self.successors: dict[int, tuple[list[int], list[Call]]] = {}
 
     def context(self, frame: int, vector: Vector) -> int:
@@ -88,7 +89,10 @@ class _Search:
 
     def run(self) -> None:
         ticks = 0
-        while self.work:
+        while self.work or self.called:
+            if self.called:
+                self.come_back(*self.called.pop())
+                continue
             q, control = self.work.pop()
             ticks += 1
             if self.deadline is not None and ticks % 4096 == 0 and time.monotonic() > self.deadline:
@@ -111,10 +115,17 @@ class _Search:
             gathered = context.vector[self.residuals.gather_of(s)]
             vector = np.concatenate([gathered, np.array([0, 1], dtype=np.uint8)])
             found = context.pushes[s] = self.context(sym.callee, vector)
-            for move in sym.returns:
-                if move is not None:
-                    self.enter(q, move.target)
+            self.called.append((q, s))
         return found
+
+    def come_back(self, q: int, s: int) -> None:
+        """Every return address of symbol s, pushed in context q."""
+        for move in self.a.symbol(s).returns:
+            if move is not None:
+                inner = q
+                for t in move.pushes:
+                    inner = self.push(inner, t)
+                self.enter(inner, move.target)
 
     def successors_of(self, control: int) -> tuple[list[int], list[Call]]:
         found = self.successors.get(control)

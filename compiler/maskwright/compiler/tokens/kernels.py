@@ -69,6 +69,20 @@ def find_move(m: Machine, control: int, byte: int) -> int:
     return m.own_moves[control - m.first_control, byte]  # type: ignore[no-any-return]
 
 
+@njit(cache=True, inline="always")
+def push_all(
+    m: Machine, action: int, arena_symbol: Array, arena_parent: Array, stack: int, top: int
+) -> tuple[int, int]:
+    """Pushes an action's symbols; the new stack and arena height, or height -1 when the arena is full."""
+    for k in range(m.action_start[action], m.action_start[action + 1]):
+        if top >= len(arena_symbol):
+            return stack, -1
+        arena_symbol[top], arena_parent[top] = m.action_push[k], stack
+        stack = top
+        top += 1
+    return stack, top
+
+
 @njit(cache=True)
 def walk(
     m: Machine,
@@ -88,7 +102,8 @@ def walk(
     """Walks the whole vocabulary from `control` with an empty stack of its own.
 
     Writes to `local` the tokens that run within what the walk pushed, and to `left_*` the residuals: tokens that
-    leave the frame with a verdict before byte `offset`, which must be in `follow`. Returns both counts.
+    leave the frame with a verdict before byte `offset`, which must be in `follow`. Returns both counts, -1 when the
+    arena is full.
     """
     control_at[0], stack_at[0], top_at[0] = control, -1, 0
     n, locals_, lefts = 1, 0, 0
@@ -110,8 +125,14 @@ def walk(
                 break
             c = m.return_move[m.return_start[arena_symbol[s]] + v]
             s = arena_parent[s]
-            if c < 0:
+            if c == -1:
                 break
+            if c < -1:
+                a = -2 - c
+                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+                if top < 0:
+                    return -1, -1
+                c = m.action_target[a]
             move = find_move(m, c, b)
         if move == -1:
             n = trie.end[n]
@@ -120,10 +141,9 @@ def walk(
             c = move
         else:
             a = -2 - move
-            for k in range(m.action_start[a], m.action_start[a + 1]):
-                arena_symbol[top], arena_parent[top] = m.action_push[k], s
-                s = top
-                top += 1
+            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+            if top < 0:
+                return -1, -1
             c = m.action_target[a]
         for k in range(trie.token_start[n], trie.token_start[n + 1]):
             local[locals_] = trie.order[k]
@@ -146,51 +166,48 @@ def run_suffixes(
     arena_symbol: Array,
     arena_parent: Array,
     out: Array,
-) -> None:
+) -> bool:
     """What a residual is worth to a caller that goes on in `returns[verdict]`.
 
     A code is verdict * n_suffixes + suffix. `out` gets FALSE, TRUE, or the code of the residual that is left when the
-    caller's frame is left too. Suffix 0, the empty rest, asks whether the text may end.
+    caller's frame is left too. Suffix 0, the empty rest, asks whether the text may end. Returns False when the arena
+    is full.
     """
     for i in range(len(codes)):
         suffix = codes[i] % n_suffixes
         c = returns[codes[i] // n_suffixes]
-        if c < 0:
-            out[i] = FALSE
-            continue
-        if suffix == 0:
-            out[i] = m.verdict[c] * n_suffixes if m.verdict[c] >= 0 else FALSE
-            continue
         s, top = -1, 0
         value = TRUE
         at, stop = place[suffix], end[suffix]
-        while at < stop:
-            move = find_move(m, c, text[at])
-            if move >= 0:
-                c = move
-                at += 1
-            elif move < -1:
-                a = -2 - move
-                for k in range(m.action_start[a], m.action_start[a + 1]):
-                    arena_symbol[top], arena_parent[top] = m.action_push[k], s
-                    s = top
-                    top += 1
-                c = m.action_target[a]
-                at += 1
-            elif m.verdict[c] < 0:
+        while True:
+            if c == -1:
                 value = FALSE
                 break
-            elif s < 0:
-                value = m.verdict[c] * n_suffixes + suffix_of[at]
+            if c < -1:  # an action: push, then go to its target
+                a = -2 - c
+                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+                if top < 0:
+                    return False
+                c = m.action_target[a]
+                continue
+            if at < stop:
+                move = find_move(m, c, text[at])
+                if move != -1:
+                    c = move
+                    at += 1
+                    continue
+            elif suffix != 0:
                 break
-            else:
-                v = m.verdict[c]
-                c = m.return_move[m.return_start[arena_symbol[s]] + v]
-                s = arena_parent[s]
-                if c < 0:
-                    value = FALSE
-                    break
+            if m.verdict[c] < 0:
+                value = FALSE
+                break
+            if s < 0:
+                value = m.verdict[c] * n_suffixes + (suffix_of[at] if suffix != 0 else 0)
+                break
+            c = m.return_move[m.return_start[arena_symbol[s]] + m.verdict[c]]
+            s = arena_parent[s]
         out[i] = value
+    return True
 
 
 @njit(cache=True)

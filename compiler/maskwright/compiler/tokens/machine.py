@@ -45,7 +45,6 @@ def flatten(a: ByteAutomaton, base: AutomatonTables | None = None) -> AutomatonT
 
     edges = [(e.low, e.high, number(e.move)) for es in a.edges for e in es]
     returns = [[number(m) for m in s.returns] for s in a.symbols]
-    assert all(move >= NONE for r in returns for move in r), "format 1 has no pushes in returns"
     return AutomatonTables(
         edge_start=starts([len(es) for es in a.edges]),
         edge_low=np.array([e[0] for e in edges], dtype=np.uint8),

@@ -50,8 +50,7 @@ class Residuals:
 def make_gather(a: ByteAutomaton, symbol: int, codes: dict[int, I64], walker: Walker) -> I32:
     """One symbol's gather where R is known."""
     sym = a.symbol(symbol)
-    returns = np.array([-1 if m is None else m.target for m in sym.returns], dtype=np.int32)
-    return places(codes[sym.caller], walker.worth(returns, codes[sym.callee]))
+    return places(codes[sym.caller], walker.worth(walker.returns(symbol), codes[sym.callee]))
 
 
 def close_residuals(
@@ -73,12 +72,10 @@ class _Closure:
         self.found: dict[int, I64] = dict.fromkeys(range(a.first_frame, a.n_frames), NOTHING)
         self.pending: dict[int, I64] = {}
         self.callers: dict[int, list[int]] = {}
-        self.returns: dict[int, I32] = {}
         self.values: dict[int, list[tuple[I64, I64]]] = {}
         for s in range(a.first_symbol, a.n_symbols):
             sym = a.symbol(s)
             self.callers.setdefault(sym.callee, []).append(s)
-            self.returns[s] = np.array([-1 if m is None else m.target for m in sym.returns], dtype=np.int32)
             self.values[s] = []
 
     def add(self, frame: int, codes: I64) -> None:
@@ -98,7 +95,7 @@ class _Closure:
 
     def pass_on(self, callee: int, codes: I64) -> None:
         for s in self.callers.get(callee, ()):
-            out = self.walker.worth(self.returns[s], codes)
+            out = self.walker.worth(self.walker.returns(s), codes)
             self.values[s].append((codes, out))
             self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
 

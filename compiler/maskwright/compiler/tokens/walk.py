@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.tokens import kernels
 from maskwright.compiler.tokens.machine import Machine
 from maskwright.compiler.tokens.trie import TokenTrie
@@ -16,7 +17,8 @@ I64 = npt.NDArray[np.int64]
 
 ANY_BYTE: npt.NDArray[np.bool_] = np.ones(256, dtype=np.bool_)
 NO_TOKENS: I32 = np.zeros(0, dtype=np.int32)
-MAX_PUSHES_PER_BYTE = 8
+ARENA = 1 << 14
+"""Symbols that one token's run may hold on its own stack and on those it backtracks to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,7 @@ class Walker:
         self.machine, self.tokens = machine, tokens
         depth, n = tokens.longest + 2, len(tokens.trie.order)
         self.states = tuple(np.empty(depth, dtype=np.int32) for _ in range(3))
-        arena = depth * max(MAX_PUSHES_PER_BYTE, 1)
-        self.arena = (np.empty(arena, dtype=np.int32), np.empty(arena, dtype=np.int32))
+        self.arena = (np.empty(ARENA, dtype=np.int32), np.empty(ARENA, dtype=np.int32))
         self.local = np.empty(n, dtype=np.int32)
         self.left = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
 
@@ -62,16 +63,30 @@ class Walker:
             self.states[0], self.states[1], self.states[2], self.arena[0], self.arena[1],
             self.local, self.left[0], self.left[1], self.left[2],
         )  # fmt: skip
+        if n_local < 0:
+            raise arena_is_full()
         token, offset, verdict = (x[:n_left] for x in self.left)
         suffix = t.suffix_of[t.text_start[token] + offset].astype(np.int64)
         return Walked(self.local[:n_local].copy(), token.copy(), verdict.astype(np.int64) * t.n_suffixes + suffix)
+
+    def returns(self, symbol: int) -> I32:
+        """[verdicts] moves after a return to this symbol."""
+        m = self.machine
+        return m.return_move[m.return_start[symbol] : m.return_start[symbol + 1]]
 
     def worth(self, returns: I32, codes: I64) -> I64:
         """Per code kernels.FALSE, kernels.TRUE or the code left to the caller's caller; see `run_suffixes`."""
         t = self.tokens
         out = np.zeros(len(codes), dtype=np.int64)
-        kernels.run_suffixes(
+        done = kernels.run_suffixes(
             self.machine, returns, codes, t.n_suffixes, t.text, t.suffix_of, t.suffix_place, t.suffix_end,
             self.arena[0], self.arena[1], out,
         )  # fmt: skip
+        if not done:
+            raise arena_is_full()
         return out
+
+
+def arena_is_full() -> LimitExceeded:
+    """A token's bytes make the automaton push without end in sight."""
+    return LimitExceeded("pushes", ARENA, ARENA + 1, "walk", hint="shorten the rules that are entered without reading")
