@@ -1,9 +1,9 @@
 """Canonical form of a deterministic automaton: trim, minimise, merge symbol classes, number breadth first.
 
-Minimisation is Hopcroft's partition refinement ("An n log n algorithm for minimizing states in a finite automaton",
-1971) on partial automata: every block starts as a splitter, and later only the smaller half of a split is queued,
-as in Valmari and Lehtinen, "Efficient minimization of DFAs with partial transition functions" (2008). Cost O(m log
-n) for m transitions.
+States above no real cycle are merged bottom-up; if there are others, the rest is Hopcroft's partition refinement
+("An n log n algorithm for minimizing states in a finite automaton", 1971) on partial automata: every block starts
+as a splitter, and later only the smaller half of a split is queued, as in Valmari and Lehtinen, "Efficient
+minimization of DFAs with partial transition functions" (2008). Cost O(m log n) for m transitions.
 """
 
 from __future__ import annotations
@@ -44,20 +44,27 @@ def canonical(
     classes: Sequence[Ranges], rows: Sequence[Pairs], labels: Sequence[int], budget: Budget = DEFAULT
 ) -> Table:
     """The canonical table of the same labelling. Classes must be disjoint; a row has each class at most once."""
-    live = _live(rows, labels)
+    sources = _sources(rows)
+    live = _live(labels, sources)
     if not live[0]:
         return (), ((),), (-1,)
     kept = [[(c, t) for c, t in row if live[t]] if live[s] else [] for s, row in enumerate(rows)]
-    block = refine(kept, labels, live, budget)
+    block = merge_bottom_up(kept, labels, live, sources)
+    if any(yes and b < 0 for yes, b in zip(live, block, strict=True)):
+        block = _refine_rest(kept, labels, live, block, budget)
     return _renumber(classes, kept, labels, block)
 
 
-def _live(rows: Sequence[Pairs], labels: Sequence[int]) -> list[bool]:
-    """States from which a label other than -1 can be reached."""
+def _sources(rows: Sequence[Pairs]) -> list[list[int]]:
     sources: list[list[int]] = [[] for _ in rows]
     for s, row in enumerate(rows):
         for _, t in row:
             sources[t].append(s)
+    return sources
+
+
+def _live(labels: Sequence[int], sources: Sequence[Sequence[int]]) -> list[bool]:
+    """States from which a label other than -1 can be reached."""
     live = [label >= 0 for label in labels]
     work = [s for s, yes in enumerate(live) if yes]
     while work:
@@ -66,6 +73,70 @@ def _live(rows: Sequence[Pairs], labels: Sequence[int]) -> list[bool]:
                 live[s] = True
                 work.append(s)
     return live
+
+
+SELF = -1
+"""In a signature: the state itself."""
+Signature = tuple[int, tuple[tuple[int, int], ...]]
+
+
+def merge_bottom_up(
+    rows: Sequence[Pairs], labels: Sequence[int], live: Sequence[bool], sources: Sequence[Sequence[int]]
+) -> list[int]:
+    """Blocks of the states from which no cycle but loops on single states can be reached; -1 for the others.
+
+    Targets come before sources, and states with equal signatures are one block (Revuz, "Minimisation of acyclic
+    deterministic automata in linear time", 1992). A state that behaves like its own looping target joins that.
+    Among these states the blocks are exactly the classes of equivalent states. Cost: linear.
+    """
+    block = [-1] * len(rows)
+    waiting = [sum(t != s for _, t in row) for s, row in enumerate(rows)]
+    known: dict[Signature, int] = {}
+    looping: dict[int, Signature] = {}
+    work = [s for s, n in enumerate(waiting) if n == 0 and live[s]]
+    for s in work:
+        pairs = tuple(sorted([(c, SELF if t == s else block[t]) for c, t in rows[s]]))
+        signature = (labels[s], pairs)
+        b = known.get(signature)
+        if b is None and looping:
+            b = next((t for _, t in pairs if t in looping and _as_loop(signature, t) == looping[t]), None)
+        if b is None:
+            b = len(known)
+            if any(t == SELF for _, t in pairs):
+                looping[b] = signature
+        known.setdefault(signature, b)
+        block[s] = b
+        for source in sources[s]:
+            if source != s and live[source]:
+                waiting[source] -= 1
+                if waiting[source] == 0:
+                    work.append(source)
+    return block
+
+
+def _as_loop(signature: Signature, block: int) -> Signature:
+    return signature[0], tuple([(c, SELF if t == block else t) for c, t in signature[1]])
+
+
+def _refine_rest(
+    rows: Sequence[Pairs], labels: Sequence[int], live: Sequence[bool], block: Sequence[int], budget: Budget
+) -> list[int]:
+    """Hopcroft's refinement over the blocks found so far and the states that are in none."""
+    first: dict[int, int] = {}
+    of_state = [-1] * len(rows)
+    chosen: list[int] = []
+    for s, b in enumerate(block):
+        if live[s]:
+            n = first.get(b, -1) if b >= 0 else -1
+            if n < 0:
+                n = len(chosen)
+                chosen.append(s)
+                if b >= 0:
+                    first[b] = n
+            of_state[s] = n
+    merged = [[(c, of_state[t]) for c, t in rows[s]] for s in chosen]
+    found = refine(merged, [labels[s] for s in chosen], [True] * len(chosen), budget)
+    return [found[n] if n >= 0 else -1 for n in of_state]
 
 
 def refine(rows: Sequence[Pairs], labels: Sequence[int], live: Sequence[bool], budget: Budget = DEFAULT) -> list[int]:
