@@ -15,7 +15,6 @@ from maskwright.compiler.schema.keywords import Draft, is_number
 
 MAX_VALUES = 10
 """Values of an item at most: there are two to that power of sets of values seen."""
-_MAX_DEPTH = 20
 
 
 def unique_values(document: Document, schema: Schema) -> list[Any] | None:
@@ -52,11 +51,21 @@ def _items(document: Document, schema: Schema) -> list[Schema | None]:
     return [child("items")]
 
 
-def finite_values(document: Document, schema: Schema, depth: int = 0) -> list[Any] | None:
+def finite_values(
+    document: Document, schema: Schema, known: dict[str, list[Any] | None] | None = None
+) -> list[Any] | None:
     """A finite superset of the values for which the schema holds, None when none is plain to see."""
+    known = {} if known is None else known
+    if schema.pointer not in known:
+        known[schema.pointer] = None  # what refers to itself isn't plain
+        known[schema.pointer] = _finite_values(document, schema, known)
+    return known[schema.pointer]
+
+
+def _finite_values(document: Document, schema: Schema, known: dict[str, list[Any] | None]) -> list[Any] | None:
     if schema.value is False:
         return []
-    if not isinstance(schema.value, dict) or depth > _MAX_DEPTH:
+    if not isinstance(schema.value, dict):
         return None
     if schema.has("enum") or schema.has("const"):
         return list(schema.value["enum"]) if schema.has("enum") else [schema.value["const"]]
@@ -65,13 +74,13 @@ def finite_values(document: Document, schema: Schema, depth: int = 0) -> list[An
     if kinds and all(k in ("null", "boolean") for k in kinds):
         return [v for k in kinds for v in ([None] if k == "null" else [True, False])]
     for target in document.references(schema):
-        return finite_values(document, target, depth + 1) if isinstance(target, Schema) else None
+        return finite_values(document, target, known) if isinstance(target, Schema) else None
     for keyword in ("anyOf", "oneOf"):
         if schema.has(keyword):
             branches = [document.child(schema, keyword, i) for i in range(len(schema.value[keyword]))]
-            found = [finite_values(document, b, depth + 1) for b in branches]
+            found = [finite_values(document, b, known) for b in branches]
             if all(f is not None for f in found):
-                return [v for f in found if f is not None for v in f]
+                return _distinct([v for f in found if f is not None for v in f])
     return None
 
 

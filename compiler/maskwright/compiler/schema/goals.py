@@ -63,7 +63,7 @@ class Plan:
 
 def plan(space: Space, must: Formula, submissions: list[Submission]) -> Plan:
     asked = {s.atom: s for s in submissions}
-    bound = _upper(space, must, asked)
+    bound = _upper(space, must, asked, {})
     known = set(conjuncts(bound))
     watched: dict[Formula, int] = {}
     sources: list[bool | int] = []
@@ -78,14 +78,23 @@ def plan(space: Space, must: Formula, submissions: list[Submission]) -> Plan:
     return Plan(Goal(bound, tuple(watched), schemas), tuple(submissions), tuple(sources))
 
 
-def _upper(space: Space, f: Formula, asked: dict[Formula, Submission]) -> Formula:
+def _upper(space: Space, f: Formula, asked: dict[Formula, Submission], done: dict[Formula, Formula]) -> Formula:
     """A formula about the value that holds whenever f isn't made false by the value's outcome."""
-    if f.kind is Kind.AND:
-        return space.all([_upper(space, a, asked) for a in f.args])
-    if f.kind in (Kind.OR, Kind.ONE):
-        return space.any([_upper(space, a, asked) for a in f.args])
     if f.constant:
         return f
+    found = done.get(f)
+    if found is None:
+        if f.kind is Kind.AND:
+            found = space.all([_upper(space, a, asked, done) for a in f.args])
+        elif f.kind in (Kind.OR, Kind.ONE):
+            found = space.any([_upper(space, a, asked, done) for a in f.args])
+        else:
+            found = _upper_literal(space, f, asked)
+        done[f] = found
+    return found
+
+
+def _upper_literal(space: Space, f: Formula, asked: dict[Formula, Submission]) -> Formula:
     atom, dead = (f, FALSE) if f.kind is Kind.ATOM else (f.args[0], TRUE)
     s = asked.get(atom)
     if s is None:

@@ -31,7 +31,7 @@ from maskwright.compiler.schema.container import ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
 from maskwright.compiler.schema.layout import Nest
-from maskwright.compiler.schema.strings import QUOTE, spell
+from maskwright.compiler.schema.strings import QUOTE, spell, without
 
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
@@ -238,7 +238,11 @@ class ObjectFrame(ContainerFrame):
             elif below or other is not None:
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
-            yield Call(self.values.key_tail(self.languages, self.trie.paths[node]), ("key", *other), _without(edges))
+            yield Call(
+                self.values.key_tail(self.languages, self.trie.paths[node]),
+                ("key", *other),
+                tuple(without((0, 255), edges)),
+            )
 
     def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
         yield self.colon(("value", key, formulas, position))
@@ -296,18 +300,6 @@ class AnyOrderFrame(ObjectFrame):
 
     def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
         return None if position & self.wanted else self.verdict_of(formulas)
-
-
-def _without(edges: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
-    """All bytes but those of the edges, None for all."""
-    if not edges:
-        return None
-    out, low = [], 0
-    for byte in sorted(edges):
-        if low < byte:
-            out.append((low, byte - 1))
-        low = byte + 1
-    return (*out, (low, 255)) if low < 256 else tuple(out)
 
 
 def _languages(formulas: Formulas) -> tuple[Formula, ...]:

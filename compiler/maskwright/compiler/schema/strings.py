@@ -25,7 +25,7 @@ from maskwright.compiler.automaton.explore import Call, Stay
 from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
 from maskwright.compiler.schema.atoms import StringSet
-from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, conjuncts, constant
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts, constant
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.tables import Table
 
@@ -178,25 +178,39 @@ class StringJudge:
         return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
 
 
+def without(span: tuple[int, int], bytes_: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The span's parts between some bytes of it."""
+    low, high = span
+    for byte in sorted(bytes_):
+        if low < byte:
+            yield low, byte - 1
+        low = byte + 1
+    if low <= high:
+        yield low, high
+
+
 def string_sets(f: Formula) -> Iterator[Formula]:
     return (a for a in f.atoms if isinstance(a.payload, StringSet))
 
 
-def _finite(must: Formula) -> frozenset[str] | None:
-    """A finite superset of what `must` leaves, when an enum stands in it plainly (alone, or every branch of
-    an `or`)."""
-    best: frozenset[str] | None = None
-    for c in conjuncts(must):
-        found: frozenset[str] | None = None
-        if isinstance(c.payload, StringSet):
-            found = c.payload.values
-        elif c.args and c.kind.name in ("OR", "ONE"):
-            branches = [_finite(a) for a in c.args]
-            if all(b is not None for b in branches):
-                found = frozenset(s for b in branches if b is not None for s in b)
-        if found is not None and (best is None or len(found) < len(best)):
-            best = found
-    return best
+def _finite(must: Formula, known: dict[Formula, frozenset[str] | None] | None = None) -> frozenset[str] | None:
+    """A finite superset of what `must` leaves, when an enum stands in it plainly: alone or in every branch."""
+    known = {} if known is None else known
+    if must not in known:
+        found = [f for c in conjuncts(must) if (f := _finite_part(c, known)) is not None]
+        known[must] = min(found, key=len, default=None)
+    return known[must]
+
+
+def _finite_part(c: Formula, known: dict[Formula, frozenset[str] | None]) -> frozenset[str] | None:
+    if isinstance(c.payload, StringSet):
+        return c.payload.values
+    if c.kind not in (Kind.OR, Kind.ONE):
+        return None
+    branches = [_finite(a, known) for a in c.args]
+    if any(b is None for b in branches):
+        return None
+    return frozenset(s for b in branches if b is not None for s in b)
 
 
 # -- guarded ---------------------------------------------------------------------------------------
@@ -218,6 +232,7 @@ class GuardedFrame:
         self.sets = sorted(found, key=lambda a: a.number)
         self.trie = _Trie({spell(s): s for a in self.sets for s in a.payload.values})  # type: ignore[attr-defined]
         self.guard = free_body(True)
+        self._steps: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
         self._others()
 
     def _others(self) -> None:
@@ -266,16 +281,28 @@ class GuardedFrame:
             yield from self._close(body, self.trie.ends.get(node))
             return
         children = self.trie.edges[node] if node is not None else {}
-        for low, high, after in self.guard.transitions[guard]:
-            for byte in range(low, high + 1):
-                target = self.body.step(body, byte)
-                if target < 0:
-                    continue
-                child = children.get(byte)
-                left = child is None and after == 0
-                yield Stay(byte, byte, ("out", target) if left else ("in", child, after, target))
+        for low, high, after, target in self._both(guard, body):
+            inside = [b for b in children if low <= b <= high]
+            for byte in inside:
+                yield Stay(byte, byte, ("in", children[byte], after, target))
+            left = ("out", target) if after == 0 else ("in", None, after, target)
+            for a, b in without((low, high), inside):
+                yield Stay(a, b, left)
         if guard == 0:
             yield from self._close(body, None if node is None else self.trie.ends.get(node))
+
+    def _both(self, guard: int, body: int) -> list[tuple[int, int, int, int]]:
+        """Ranges that both automata read, with their next states."""
+        found = self._steps.get((guard, body))
+        if found is None:
+            found = [
+                (max(low, a), min(high, b), after, target)
+                for low, high, after in self.guard.transitions[guard]
+                for a, b, target in self.body.transitions[body]
+                if max(low, a) <= min(high, b)
+            ]
+            self._steps[guard, body] = found
+        return found
 
     def _close(self, body: int, member: str | None) -> Iterator[Stay]:
         label = self.body.labels[body]

@@ -37,7 +37,8 @@ clauses."""
 def unevaluated_properties(low: Lowering, schema: Schema) -> Formula:
     """The formula of the keyword in `schema` about objects. Raises LimitExceeded."""
     rest = low.document.child(schema, "unevaluatedProperties")
-    evaluators = [e for s, c in _groups(low, schema, TRUE, "object") for e in _members(low, s, c, schema)]
+    groups = _groups(low, schema, TRUE, "object", set())
+    evaluators = [e for s, c in groups for e in _members(low, s, c, schema)]
     patterns = list(dict.fromkeys(p for e in evaluators for p in e.patterns))
     _limit(len(patterns), schema, "unevaluatedProperties")
     reached: dict[frozenset[int], None] = {}
@@ -59,7 +60,8 @@ def unevaluated_properties(low: Lowering, schema: Schema) -> Formula:
 def unevaluated_items(low: Lowering, schema: Schema) -> Formula:
     """The formula of the keyword in `schema` about arrays. Raises LimitExceeded."""
     rest = low.document.representative(low.through(low.document.child(schema, "unevaluatedItems")))
-    found = [e for s, c in _groups(low, schema, TRUE, "array") for e in _item_groups(low, s, c, schema)]
+    groups = _groups(low, schema, TRUE, "array", set())
+    found = [e for s, c in groups for e in _item_groups(low, s, c, schema)]
     places = max((e.prefix for e in found), default=0)
     reached = [frozenset(i for i, e in enumerate(found) if e.every or n < e.prefix) for n in range(places + 1)]
     certain = [e.contains for e in found if e.contains is not None and e.condition is TRUE]
@@ -94,17 +96,20 @@ def _limit(observed: int, schema: Schema, keyword: str) -> None:
 # -- evaluators ------------------------------------------------------------------------------------
 
 
-def _groups(low: Lowering, schema: Schema, condition: Formula, kind: ValueKind) -> Iterator[tuple[Schema, Formula]]:
-    """Every schema that judges the same value as `schema`, with when its annotations count."""
-    if condition is FALSE or not isinstance(schema.value, dict):
+def _groups(
+    low: Lowering, schema: Schema, condition: Formula, kind: ValueKind, seen: set[tuple[str, Formula]]
+) -> Iterator[tuple[Schema, Formula]]:
+    """Every schema that judges the same value as `schema`, with when its annotations count; each pair once."""
+    if condition is FALSE or not isinstance(schema.value, dict) or (schema.pointer, condition) in seen:
         return
+    seen.add((schema.pointer, condition))
     yield schema, condition
     for target in low.targets(schema):
-        yield from _groups(low, target, condition, kind)
+        yield from _groups(low, target, condition, kind, seen)
     for keyword, key, child in low.document.children(schema):
         when = _condition(low, schema, keyword, key, child, kind)
         if when is not None:
-            yield from _groups(low, child, low.space.all([condition, when]), kind)
+            yield from _groups(low, child, low.space.all([condition, when]), kind, seen)
 
 
 def _condition(
