@@ -16,9 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lark import Lark
+from lark.exceptions import LarkError
 
 from maskwright.compiler import CompileError, CompileOptions, Compiler, Limits, Vocabulary
 from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, initial, may_end, step
+from maskwright.compiler.grammar import build_grammar
 from maskwright.compiler.schema import compile_schema
 from maskwright.workers import Artifact, Matcher, VocabularyPack, allocate_token_bitmask
 
@@ -211,3 +214,88 @@ def test_schemas(seed: int) -> None:
             choice = rng.choice(choices)
             assert matcher.accept_token(choice)
             config = oracle.run(config, vocab.tokens[choice] or b"")
+
+
+# -- grammars ------------------------------------------------------------------------------------------------------
+
+GRAMMARS = {
+    "calculator": """
+start: sum
+sum: product | sum "+" product
+product: atom | product "*" atom
+atom: NUMBER | "(" sum ")"
+NUMBER: /[0-9]+/
+%ignore " "
+""",
+    "keywords": """
+start: "if" NAME "then" NAME ["else" NAME]
+NAME: /[a-z]+/
+%ignore " "
+""",
+    "lists": """
+start: item*
+item: NAME "=" value ";"
+value: NAME | "[" [value ("," value)*] "]"
+NAME: /[ab]+/
+""",
+}
+GRAMMAR_BYTES = b"0123456789+*() ifthenlsaby=[];,"
+GRAMMAR_PIECES = [
+    b"if",
+    b"then",
+    b"else",
+    b" ",
+    b"a",
+    b"b",
+    b"1",
+    b"23",
+    b"+",
+    b"*",
+    b"(",
+    b")",
+    b"=",
+    b"[",
+    b"]",
+    b",",
+    b";",
+]
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_grammars(name: str) -> None:
+    rng = random.Random(name)
+    vocab = vocabulary(rng, GRAMMAR_BYTES, GRAMMAR_PIECES, 200)
+    data = Compiler(vocab).compile_lark(GRAMMARS[name]).to_bytes()
+    oracle = build_grammar(GRAMMARS[name]).automaton
+    parser = Lark(GRAMMARS[name], parser="lalr", lexer="contextual")
+    matcher = Matcher(Artifact.from_bytes(data, VocabularyPack.from_bytes(vocab.pack_bytes())))
+    mask = allocate_token_bitmask(1, vocab.size)
+    for _ in range(12):
+        matcher.reset()
+        config: Configuration | None = initial(oracle)
+        text = b""
+        for _ in range(10):
+            assert config is not None
+            got = legal_tokens(matcher, mask)
+            for i, token in enumerate(vocab.tokens[:-1]):
+                after: Configuration | None = config if token is not None else None
+                for b in token or b"":
+                    after = step(oracle, after, b) if after is not None else None
+                assert got[i] == (after is not None), (text, token)
+            assert got[vocab.size - 1] == parses(parser, text.decode())
+            choices = np.flatnonzero(got[:-1]).tolist()
+            if not choices:
+                break
+            choice = rng.choice(choices)
+            assert matcher.accept_token(choice)
+            for b in vocab.tokens[choice] or b"":
+                config = step(oracle, config, b) if config is not None else None
+            text += vocab.tokens[choice] or b""
+
+
+def parses(parser: Lark, text: str) -> bool:
+    try:
+        parser.parse(text)
+    except LarkError:
+        return False
+    return True

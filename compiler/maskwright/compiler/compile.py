@@ -19,9 +19,11 @@ from maskwright.compiler.artifact.writer import ArtifactMeta, write_artifact
 from maskwright.compiler.automaton.explore import explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
+from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.grammar import GrammarOptions, build_grammar
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.pack import prepare
 from maskwright.compiler.regex import compile_pattern
@@ -98,16 +100,20 @@ class Compiler:
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a pattern is a string"))
         return self._compile("regex", pattern.encode("utf-8", "surrogatepass"), front)
 
-    def compile_lark(self, grammar: str) -> CompileResult:
-        """Grammars are refused by this version, with a diagnostic."""
-        raise CompileError(
-            Diagnostic(
-                Code.UNSUPPORTED_GRAMMAR,
-                "this version compiles JSON Schemas and regular expressions, not grammars",
-                detail={"kind": "lark", "length": len(grammar)},
-                hint="write the language as a JSON Schema or a pattern",
-            )
-        )
+    def compile_lark(self, grammar: str, start: str = "start") -> CompileResult:
+        """A grammar in Lark's notation: a text is accepted exactly when lark's LALR parser with its contextual lexer
+        parses it from rule `start`. Raises CompileError with conflicts and terminals by name, LimitExceeded."""
+
+        def front(deadline: float) -> _Front:
+            options = GrammarOptions(start=start)
+            spellable = self.prepared.spellable
+            r = build_grammar(grammar, options, limits=self.limits, deadline=deadline, spellable=spellable)
+            return _Front(rebase(r.automaton, self.prepared.library), (), tuple(r.notes))
+
+        if not isinstance(grammar, str):
+            raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
+        named = grammar if start == "start" else f"{grammar}\0start={start}"
+        return self._compile("lark", named.encode("utf-8", "surrogatepass"), front)
 
     def _compile(self, kind: str, source: bytes, front_end) -> CompileResult:  # type: ignore[no-untyped-def]
         if len(source) > self.limits.source_bytes:
@@ -122,9 +128,7 @@ class Compiler:
         seconds["minimise"] = time.perf_counter() - begin
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         begin = time.perf_counter()
-        data = write_artifact(
-            tables, meta=self._meta(kind, source), pack_rows=len(self.prepared.tables.rows.row_base)
-        )
+        data = write_artifact(tables, meta=self._meta(kind, source), pack_rows=len(self.prepared.tables.rows.row_base))
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")

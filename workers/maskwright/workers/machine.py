@@ -107,6 +107,9 @@ class Machine:
         self.return_start: list[int] = [*base.return_start, *start] if base else list(start)
         self.returns: list[int] = base.returns + returns if base else returns
         self._edges = _Edges(a, self.actions)
+        for number in {-2 - move for move in a.return_move[a.return_move < -1].tolist()}:
+            if self.actions[number] is None:
+                self.actions[number] = self._edges.make_action(number)
         if base is None:
             # All of them: artifacts copy the list.
             self.actions[:] = [self._edges.make_action(i) for i in range(a.n_actions)]

@@ -32,6 +32,8 @@ token was accepted.
 """
 
 TERMINATED = 1
+MAX_RETURNS = 10_000
+"""Returns that push, in one token: an automaton that needs more is taken to run for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,7 @@ class Matcher:
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
-        stops = (
-            artifact.pack.stop_token_ids if stop_token_ids is None else tuple(int(t) for t in stop_token_ids)
-        )
+        stops = artifact.pack.stop_token_ids if stop_token_ids is None else tuple(int(t) for t in stop_token_ids)
         if any(not 0 <= t < artifact.vocab_size for t in stops):
             raise ValueError(f"stop_token_ids {stops} aren't all ids below {artifact.vocab_size}")
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
@@ -194,6 +194,7 @@ class Matcher:
             self._artifact.context_push,
             self._artifact.push_offset,
         )
+        spent = 0
         for byte in data:
             move = moves[control][byte]
             if move >= 0:
@@ -214,9 +215,17 @@ class Matcher:
                     return None
                 else:
                     symbol, context, stack = stack
-                    control = machine.returns[machine.return_start[symbol] + ((-3 - move) >> 1)] - 1
+                    control = machine.returns[machine.return_start[symbol] + ((-3 - move) >> 1)]
                     if control < 0:
-                        return None
+                        if control == -1 or spent > MAX_RETURNS:
+                            return None
+                        spent += 1
+                        pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
+                        for symbol in pushes:
+                            stack = (symbol, context, stack)
+                            context = push[push_offset[context] + symbol] - 1
+                            if context < 0:
+                                return None
                     move = moves[control][byte]
                 if move >= 0:
                     control = move
@@ -225,9 +234,17 @@ class Matcher:
         while final[control] and stack is not None:
             verdict = final[control] - 1
             symbol, context, stack = stack
-            control = machine.returns[machine.return_start[symbol] + verdict] - 1
+            control = machine.returns[machine.return_start[symbol] + verdict]
             if control < 0:
-                return None
+                if control == -1 or spent > MAX_RETURNS:
+                    return None
+                spent += 1
+                pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
+                for symbol in pushes:
+                    stack = (symbol, context, stack)
+                    context = push[push_offset[context] + symbol] - 1
+                    if context < 0:
+                        return None
         return control, context, stack
 
     # -- history ---------------------------------------------------------------------------------------------

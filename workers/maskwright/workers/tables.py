@@ -4,7 +4,8 @@ What the sections hold is `compiler/artifact/FORMAT.md`. Numbers are global: ids
 the pack's, an artifact's own follow. Stored values avoid sentinels, so that they fit small dtypes:
 
     counts                     instead of starts; their sum must be the length of the array they divide
-    verdict, return_move,      value + 1, 0 for none
+    verdict                    value + 1, 0 for none
+    return_move                0: none, 2 * control + 1, 2 * action + 2
     row_base, context_push
     patch_flip, flip_step      differences from the one before, the first as it is
     edge_move                  2 * control, or 2 * action + 1
@@ -61,7 +62,7 @@ class Automaton:
     action_push: Array
     action_target: Array
     return_start: I64  # [own symbols + 1]
-    return_move: Array  # as stored: control + 1
+    return_move: I64  # a control, -1: none, -2 - action
     all_frame_controls: I64  # [frames + 1]
     all_frame_symbols: I64  # [frames + 1]
     all_frame_verdicts: I64  # [frames]
@@ -192,7 +193,12 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
         raise read.fail("verdict", "a verdict that its frame doesn't have")
     edge_high, edge_move = _read_edges(read, edge_start, edge_low, own_frame, control_frame, all_action_frame)
     return_start, return_move = _read_returns(
-        read, symbol_callee[base.n_symbols :], symbol_frame[base.n_symbols :], all_verdicts, control_frame
+        read,
+        symbol_callee[base.n_symbols :],
+        symbol_frame[base.n_symbols :],
+        all_verdicts,
+        control_frame,
+        all_action_frame,
     )
     return Automaton(
         base.n_controls, base.n_actions, base.n_symbols, n_controls, n_actions, n_symbols, n_frames,
@@ -246,18 +252,22 @@ def _read_edges(
 
 
 def _read_returns(
-    read: _Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64
-) -> tuple[I64, Array]:
-    """Each symbol has a return for each verdict of its callee: none, or a control of the caller's frame."""
+    read: _Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64, action_frame: I64
+) -> tuple[I64, I64]:
+    """Each symbol has a return for each verdict of its callee: none, a control of the caller's frame, or an action
+    whose first symbol belongs to it. As moves: -1 for none, -2 - action.
+    """
     counts = frame_verdicts[callee]
     start = np.zeros(len(callee) + 1, np.int64)
     np.cumsum(counts, out=start[1:])
-    move = read.values("return_move", int(start[-1]), len(control_frame) + 1)
-    expected = np.repeat(caller, counts)
-    good = move == 0
-    good |= control_frame[move.astype(np.int64) - 1] == expected
-    read.require("return_move", good, "isn't a control of the caller's frame")
-    return start, move
+    stored = read.values("return_move", int(start[-1])).astype(np.int64)
+    number, is_action = (stored - 1) >> 1, (stored > 0) & (stored & 1 == 0)
+    bound = np.where(is_action, len(action_frame), len(control_frame))
+    read.require("return_move", (stored == 0) | (number < bound), "names no control or action")
+    frames = np.concatenate([control_frame, action_frame])[number + is_action * len(control_frame)]
+    good = (stored == 0) | (frames == np.repeat(caller, counts))
+    read.require("return_move", good, "isn't in the caller's frame")
+    return start, np.where(stored == 0, -1, np.where(is_action, -2 - number, number))
 
 
 def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.uint32]) -> Rows:

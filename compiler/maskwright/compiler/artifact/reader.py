@@ -62,7 +62,7 @@ def _automaton(pack: VocabularyPack) -> AutomatonTables:
         action_push=a.action_push.astype(np.uint32),
         symbol_callee=a.all_symbol_callee.astype(np.uint32),
         return_start=a.return_start.astype(np.uint32),
-        return_move=a.return_move.astype(np.int32) - 1,
+        return_move=a.return_move.astype(np.int32),
     )
 
 

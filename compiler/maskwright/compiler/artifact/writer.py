@@ -158,7 +158,7 @@ def _automaton_sections(t: AutomatonTables) -> Iterator[Named]:
     yield "action_target", narrow(t.action_target)
     yield "action_push", narrow(t.action_push)
     yield "symbol_callee", narrow(t.symbol_callee)
-    yield "return_move", narrow(_plus_one(t.return_move))
+    yield "return_move", narrow(_stored_returns(t.return_move))
 
 
 def _row_sections(t: RowTables) -> Iterator[Named]:
@@ -194,6 +194,12 @@ def _counts(starts: Array) -> Array:
 
 def _plus_one(values: Array) -> Array:
     return values.astype(np.int64) + 1
+
+
+def _stored_returns(moves: Array) -> Array:
+    """0: none, 2 * control + 1, 2 * action + 2."""
+    wide = moves.astype(np.int64)
+    return np.where(wide >= 0, 2 * wide + 1, np.where(wide == -1, 0, 2 * (-2 - wide) + 2))
 
 
 def _stored_moves(moves: Array) -> Array:
