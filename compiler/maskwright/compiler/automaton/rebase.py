@@ -8,7 +8,9 @@ from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, Move, Symbol
 
 
 def rebase(a: ByteAutomaton, base: ByteAutomaton) -> ByteAutomaton:
-    """The same automaton, its controls, symbols and frames numbered from the base's counts on. It calls nothing there."""
+    """The same automaton, its controls, symbols and frames numbered from the base's counts on. It calls nothing
+    there.
+    """
     assert a.base is None
     controls, symbols, frames = base.n_controls, base.n_symbols, base.n_frames
     moves: dict[Move, Move] = {}
