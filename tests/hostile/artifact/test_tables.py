@@ -5,6 +5,7 @@ Harmless means: whatever a matcher does with the file, nothing but ArtifactError
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import toy
 
-from maskwright.workers import Artifact, ArtifactError, VocabularyPack
+from maskwright.workers import Artifact, ArtifactError, Matcher, VocabularyPack
 from maskwright.workers.container import narrow, read_container
 from maskwright.workers.tables import AUTOMATON_SECTIONS, CONTEXT_SECTIONS, MAX_PUSHES, ROW_SECTIONS
 
-PACK_ONLY = ("token_offsets", "token_blob", "token_flags", "stop_ids", "control_row", "entry_controls")
+PACK_ONLY = (
+    "token_offsets", "token_blob", "token_flags", "stop_ids", "control_row", "entry_controls", "code_count",
+    "residual_count", "residual_token", "residual_place",
+)  # fmt: skip
 ARTIFACT = (*AUTOMATON_SECTIONS, *ROW_SECTIONS, *CONTEXT_SECTIONS)
 
 
@@ -235,6 +239,26 @@ def test_an_action_pushes_a_bounded_number(pack: VocabularyPack) -> None:
         assert load_and_use(put_together((header, sections)), pack) == accepted
 
 
+def test_returns_that_push_for_ever_end(pack: VocabularyPack) -> None:
+    """A list in a list returns to pushing itself, at a control that returns at once."""
+    header, sections = take_apart(toy().artifact)
+    count, push = sections["action_count"].tolist(), sections["action_push"].tolist()
+    action = len(toy().pack_tables.automaton.action_target) + len(count)
+    for pushes in ([4], [4] * MAX_PUSHES):
+        sections["action_count"] = narrow(np.array([*count, len(pushes)]))
+        sections["action_push"] = narrow(np.array([*push, *pushes]))
+        sections["action_target"] = narrow(np.array([*take_apart(toy().artifact)[1]["action_target"].tolist(), 12]))
+        moves = take_apart(toy().artifact)[1]["return_move"].astype(np.uint32)
+        moves[4] = 2 * action + 2  # of symbol 4: list calls list
+        sections["return_move"] = narrow(moves)
+        matcher = Matcher(Artifact.from_bytes(put_together((header, sections)), pack))
+        assert matcher.accept_string("[[")
+        begin = time.monotonic()
+        assert not matcher.accept_string("]")
+        assert time.monotonic() - begin < 2
+        assert matcher.where().may_end is False
+
+
 def test_a_mask_that_the_automaton_does_not_take_is_an_error(pack: VocabularyPack) -> None:
     header, sections = take_apart(toy().artifact)
     words = pack.text_words
@@ -245,8 +269,6 @@ def test_a_mask_that_the_automaton_does_not_take_is_an_error(pack: VocabularyPac
     sections["flip_step"] = sections["patch_flip"][: len(words)]
     sections["flip_bits"] = words
     artifact = Artifact.from_bytes(put_together((header, sections)), pack)
-    from maskwright.workers import Matcher
-
     matcher = Matcher(artifact)
     with pytest.raises(ArtifactError, match="the automaton doesn't take it"):
         matcher.accept_token(0)

@@ -32,8 +32,8 @@ token was accepted.
 """
 
 TERMINATED = 1
-MAX_RETURNS = 10_000
-"""Returns that push, in one token: an automaton that needs more is taken to run for ever."""
+MAX_PUSHES = 10_000
+"""Symbols that returns may push in one token: an automaton that needs more is taken to run for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +217,10 @@ class Matcher:
                     symbol, context, stack = stack
                     control = machine.returns[machine.return_start[symbol] + ((-3 - move) >> 1)]
                     if control < 0:
-                        if control == -1 or spent > MAX_RETURNS:
+                        if control == -1 or spent > MAX_PUSHES:
                             return None
-                        spent += 1
                         pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
+                        spent += len(pushes)
                         for symbol in pushes:
                             stack = (symbol, context, stack)
                             context = push[push_offset[context] + symbol] - 1
@@ -236,10 +236,10 @@ class Matcher:
             symbol, context, stack = stack
             control = machine.returns[machine.return_start[symbol] + verdict]
             if control < 0:
-                if control == -1 or spent > MAX_RETURNS:
+                if control == -1 or spent > MAX_PUSHES:
                     return None
-                spent += 1
                 pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
+                spent += len(pushes)
                 for symbol in pushes:
                     stack = (symbol, context, stack)
                     context = push[push_offset[context] + symbol] - 1

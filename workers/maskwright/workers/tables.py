@@ -35,7 +35,7 @@ AUTOMATON_SECTIONS = (
     "frame_verdicts", "action_count", "action_target", "action_push", "symbol_callee", "return_move",
 )  # fmt: skip
 ROW_SECTIONS = ("row_base", "patch_count", "patch_flip", "flip_step", "flip_bits")
-CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push")
+CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push", "context_bits")
 MAX_PUSHES = 4096
 """Symbols that one action may push."""
 MAX_CHAIN = 16
