@@ -114,6 +114,7 @@ class Lookarounds:
         return known
 
     def _steps(self, config: Configuration, behinds: Behinds) -> dict[int, Configuration]:
+        self.budget.check_time()
         found: list[dict[Obligations, Bits]] = [{} for _ in self.table.classes]
         for obligations, bits in config:
             for extra, following in self.moves(bits, behinds):

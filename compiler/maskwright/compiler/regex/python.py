@@ -183,7 +183,7 @@ class _Parser(Cursor):
         wrap: Wrap | None = None
         if self.skip("?"):
             if self.skip("#"):
-                self.until(")", "the comment", start)
+                self.comment(start)
                 return
             found = self.extension(start)
             if found is False:
@@ -192,6 +192,13 @@ class _Parser(Cursor):
         self.stack.open(start, wrap, outer, self.at)
         self.nothing()
         self.at_start = False
+
+    def comment(self, start: int) -> None:
+        """Up to the first parenthesis that no backslash precedes."""
+        while not self.skip(")"):
+            if self.done():
+                self.fail("the comment isn't closed", start, self.end)
+            self.at += 2 if self.peek() == "\\" else 1
 
     def extension(self, start: int) -> Wrap | bool:
         """What comes after (?: how to wrap the group, True for a plain group, False when it was flags alone."""

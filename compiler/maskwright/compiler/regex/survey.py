@@ -15,6 +15,8 @@ MAX_POSITIONS = 50_000
 """Characters and classes of the pattern, repeats written out."""
 MAX_VISITS = 1_000_000
 """Nodes of the pattern, repeats written out."""
+MAX_LOOKS = 500
+"""Lookarounds of one pattern."""
 MAX_LOOK_NESTING = 20
 """Lookarounds inside one another; the subset construction recurses this deep."""
 
@@ -40,7 +42,7 @@ LEAF: Size = (1, 1, 0)
 def survey(root: Node, budget: Budget) -> Survey:
     """Raises LimitExceeded, with the span of the repeat that costs most, when the layout would be too big."""
     out = Survey([], root.span)
-    most = 0
+    most = looks = 0
     sizes: list[Size] = []
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -60,8 +62,12 @@ def survey(root: Node, budget: Budget) -> Survey:
             sizes.append(found)
             if isinstance(node, Repeat) and copies(node) > 1 and found[0] > most:
                 most, out.costliest = found[0], node.span
-            if isinstance(node, Look) and found[2] > MAX_LOOK_NESTING:
-                raise budget.at(span=node.span).exceeded("lookaround_nesting", MAX_LOOK_NESTING, found[2])
+            if isinstance(node, Look):
+                looks += 1
+                if found[2] > MAX_LOOK_NESTING:
+                    raise budget.at(span=node.span).exceeded("lookaround_nesting", MAX_LOOK_NESTING, found[2])
+                if looks > MAX_LOOKS:
+                    raise budget.at(span=node.span).exceeded("lookarounds", MAX_LOOKS, looks)
     positions, visits, _ = sizes[0]
     for name, limit, observed in (("positions", MAX_POSITIONS, positions), ("visits", MAX_VISITS, visits)):
         if observed > limit:

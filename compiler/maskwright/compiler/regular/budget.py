@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from maskwright.compiler.diagnostics import LimitExceeded
 
 DEFAULT_MAX_STATES = 200_000
-CHECK_EVERY = 1024
+CHECK_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
