@@ -452,7 +452,7 @@ def _fetch_corrupt(config: ServerConfig, server: tuple[str, Server], client: Reg
 class _Liar:
     """A server's stub that sends other bytes than asked for."""
 
-    def Fetch(self, request: registry_pb2.FetchRequest, timeout: float) -> list[registry_pb2.FetchResponse]:
+    def Fetch(self, request: registry_pb2.FetchRequest, **arguments: object) -> list[registry_pb2.FetchResponse]:
         return [registry_pb2.FetchResponse(data=b"other bytes")]
 
 

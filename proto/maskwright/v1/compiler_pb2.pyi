@@ -1,3 +1,4 @@
+from maskwright.v1 import status_pb2 as _status_pb2
 from maskwright.v1 import types_pb2 as _types_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -33,12 +34,52 @@ class CompileResponse(_message.Message):
     cached: bool
     def __init__(self, info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., cached: bool = ...) -> None: ...
 
+class PrecompileRequest(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[CompileRequest]
+    def __init__(self, items: _Optional[_Iterable[_Union[CompileRequest, _Mapping]]] = ...) -> None: ...
+
+class PrecompileResponse(_message.Message):
+    __slots__ = ("index", "done", "failed")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    done: CompileResponse
+    failed: _status_pb2.RpcStatus
+    def __init__(self, index: _Optional[int] = ..., done: _Optional[_Union[CompileResponse, _Mapping]] = ..., failed: _Optional[_Union[_status_pb2.RpcStatus, _Mapping]] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("source", "kind", "options", "tokenizer_fingerprint", "limits_profile")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_PROFILE_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    kind: _types_pb2.SourceKind
+    options: _types_pb2.CompileOptions
+    tokenizer_fingerprint: str
+    limits_profile: str
+    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("accepted", "info", "diagnostics")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    INFO_FIELD_NUMBER: _ClassVar[int]
+    DIAGNOSTICS_FIELD_NUMBER: _ClassVar[int]
+    accepted: bool
+    info: _types_pb2.ArtifactInfo
+    diagnostics: _containers.RepeatedCompositeFieldContainer[_types_pb2.Diagnostic]
+    def __init__(self, accepted: bool = ..., info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., diagnostics: _Optional[_Iterable[_Union[_types_pb2.Diagnostic, _Mapping]]] = ...) -> None: ...
+
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "compiler_version", "kinds", "limits_profiles", "max_message_bytes", "max_tokenizer_bytes", "artifact_format_majors")
+    __slots__ = ("server_version", "compiler_version", "kinds", "limits_profiles", "max_message_bytes", "max_tokenizer_bytes", "artifact_format_majors", "names")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     COMPILER_VERSION_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +87,7 @@ class GetCapabilitiesResponse(_message.Message):
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENIZER_BYTES_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FORMAT_MAJORS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     compiler_version: str
     kinds: _containers.RepeatedScalarFieldContainer[_types_pb2.SourceKind]
@@ -53,7 +95,8 @@ class GetCapabilitiesResponse(_message.Message):
     max_message_bytes: int
     max_tokenizer_bytes: int
     artifact_format_majors: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ...) -> None: ...
+    names: bool
+    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ..., names: bool = ...) -> None: ...
 
 class LimitsProfile(_message.Message):
     __slots__ = ("name", "limits")

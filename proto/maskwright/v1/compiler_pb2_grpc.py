@@ -40,6 +40,16 @@ class CompilerServiceStub(object):
                 request_serializer=maskwright_dot_v1_dot_compiler__pb2.CompileRequest.SerializeToString,
                 response_deserializer=maskwright_dot_v1_dot_compiler__pb2.CompileResponse.FromString,
                 _registered_method=True)
+        self.Precompile = channel.unary_stream(
+                '/maskwright.v1.CompilerService/Precompile',
+                request_serializer=maskwright_dot_v1_dot_compiler__pb2.PrecompileRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_compiler__pb2.PrecompileResponse.FromString,
+                _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/maskwright.v1.CompilerService/Explain',
+                request_serializer=maskwright_dot_v1_dot_compiler__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_compiler__pb2.ExplainResponse.FromString,
+                _registered_method=True)
         self.GetCapabilities = channel.unary_unary(
                 '/maskwright.v1.CompilerService/GetCapabilities',
                 request_serializer=maskwright_dot_v1_dot_compiler__pb2.GetCapabilitiesRequest.SerializeToString,
@@ -68,6 +78,26 @@ class CompilerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Precompile(self, request, context):
+        """Compiles many sources, at most 1000, and streams each result as it's there, in whatever order. One that fails
+        doesn't end the others.
+
+        Errors, of the whole call:
+        INVALID_ARGUMENT INVALID_REQUEST: too many.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Tells what would become of a source: the report and every diagnostic, also where it's refused. Keeps nothing.
+
+        Errors: those of Compile but SOURCE_REFUSED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetCapabilities(self, request, context):
         """What this server accepts. Costs nothing; never fails for its request.
         """
@@ -82,6 +112,16 @@ def add_CompilerServiceServicer_to_server(servicer, server):
                     servicer.Compile,
                     request_deserializer=maskwright_dot_v1_dot_compiler__pb2.CompileRequest.FromString,
                     response_serializer=maskwright_dot_v1_dot_compiler__pb2.CompileResponse.SerializeToString,
+            ),
+            'Precompile': grpc.unary_stream_rpc_method_handler(
+                    servicer.Precompile,
+                    request_deserializer=maskwright_dot_v1_dot_compiler__pb2.PrecompileRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_compiler__pb2.PrecompileResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=maskwright_dot_v1_dot_compiler__pb2.ExplainRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_compiler__pb2.ExplainResponse.SerializeToString,
             ),
             'GetCapabilities': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCapabilities,
@@ -117,6 +157,60 @@ class CompilerService(object):
             '/maskwright.v1.CompilerService/Compile',
             maskwright_dot_v1_dot_compiler__pb2.CompileRequest.SerializeToString,
             maskwright_dot_v1_dot_compiler__pb2.CompileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Precompile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/maskwright.v1.CompilerService/Precompile',
+            maskwright_dot_v1_dot_compiler__pb2.PrecompileRequest.SerializeToString,
+            maskwright_dot_v1_dot_compiler__pb2.PrecompileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.CompilerService/Explain',
+            maskwright_dot_v1_dot_compiler__pb2.ExplainRequest.SerializeToString,
+            maskwright_dot_v1_dot_compiler__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -25,21 +25,71 @@ _sym_db = _symbol_database.Default()
 from maskwright.v1 import types_pb2 as maskwright_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmaskwright/v1/registry.proto\x12\rmaskwright.v1\x1a\x19maskwright/v1/types.proto\"`\n\x0eResolveRequest\x12\x16\n\x0c\x61rtifact_key\x18\x01 \x01(\tH\x00\x12\x17\n\rartifact_hash\x18\x02 \x01(\tH\x00\x12\x17\n\x0freadable_majors\x18\x03 \x03(\x05\x42\x04\n\x02\x62y\"R\n\x0fResolveResponse\x12)\n\x04info\x18\x01 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12\x14\n\x0c\x66ormat_major\x18\x02 \x01(\x05\"E\n\x0c\x46\x65tchRequest\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"T\n\rFetchResponse\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x32\xa1\x01\n\x0fRegistryService\x12H\n\x07Resolve\x12\x1d.maskwright.v1.ResolveRequest\x1a\x1e.maskwright.v1.ResolveResponse\x12\x44\n\x05\x46\x65tch\x12\x1b.maskwright.v1.FetchRequest\x1a\x1c.maskwright.v1.FetchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmaskwright/v1/registry.proto\x12\rmaskwright.v1\x1a\x19maskwright/v1/types.proto\"H\n\x0cNamedVersion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\x07version\x18\x02 \x01(\x05H\x00\x12\x11\n\x07\x63hannel\x18\x03 \x01(\tH\x00\x42\x04\n\x02\x61t\"\xc3\x01\n\x0eResolveRequest\x12\x16\n\x0c\x61rtifact_key\x18\x01 \x01(\tH\x00\x12\x17\n\rartifact_hash\x18\x02 \x01(\tH\x00\x12,\n\x05named\x18\x04 \x01(\x0b\x32\x1b.maskwright.v1.NamedVersionH\x00\x12\x17\n\x0freadable_majors\x18\x03 \x03(\x05\x12\x1d\n\x15tokenizer_fingerprint\x18\x05 \x01(\t\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x03\x42\x04\n\x02\x62y\"u\n\x0fResolveResponse\x12)\n\x04info\x18\x01 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12\x14\n\x0c\x66ormat_major\x18\x02 \x01(\x05\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12\x10\n\x08revision\x18\x04 \x01(\x03\"E\n\x0c\x46\x65tchRequest\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"T\n\rFetchResponse\x12%\n\x06\x64igest\x18\x01 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"q\n\x11VersionedArtifact\x12\x1d\n\x15tokenizer_fingerprint\x18\x01 \x01(\t\x12\x14\n\x0c\x61rtifact_key\x18\x02 \x01(\t\x12\'\n\x08\x61rtifact\x18\x03 \x01(\x0b\x32\x15.maskwright.v1.Digest\"\xdc\x01\n\x07Version\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x33\n\tartifacts\x18\x03 \x03(\x0b\x32 .maskwright.v1.VersionedArtifact\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x14\n\x0cpublished_at\x18\x05 \x01(\t\x12\x14\n\x0cpublished_by\x18\x06 \x01(\t\x12\x10\n\x08revision\x18\x07 \x01(\x03\x12\x0e\n\x06pinned\x18\x08 \x01(\x08\x12\x10\n\x08\x63hannels\x18\t \x03(\t\x12\x0f\n\x07revoked\x18\n \x01(\x08\"\xcb\x02\n\x06\x43hange\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12(\n\x04kind\x18\x02 \x01(\x0e\x32\x1a.maskwright.v1.Change.Kind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\x15\n\rartifact_hash\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\n\n\x02\x61t\x18\x08 \x01(\t\x12\n\n\x02\x62y\x18\t \x01(\t\"\x95\x01\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_PUBLISH\x10\x01\x12\x10\n\x0cKIND_PROMOTE\x10\x02\x12\x11\n\rKIND_ROLLBACK\x10\x03\x12\x0c\n\x08KIND_PIN\x10\x04\x12\x0f\n\x0bKIND_RETIRE\x10\x05\x12\x0f\n\x0bKIND_REVOKE\x10\x06\x12\x10\n\x0cKIND_COLLECT\x10\x07\"W\n\x0ePublishRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rartifact_keys\x18\x02 \x03(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"4\n\x0fPublishResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x88\x01\n\x0ePromoteRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"#\n\x0fPromoteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\xa0\x01\n\x0fRollbackRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x17\n\nto_version\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x05H\x01\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\r\n\x0b_to_versionB\x13\n\x11_expected_version\"5\n\x10RollbackResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x03\"O\n\nPinRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x0e\n\x06pinned\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\x1f\n\x0bPinResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"J\n\rRevokeRequest\x12\x15\n\rartifact_hash\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\"\n\x0eRevokeResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"I\n\x10ListNamesRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x8b\x02\n\x11ListNamesResponse\x12\x34\n\x05names\x18\x01 \x03(\x0b\x32%.maskwright.v1.ListNamesResponse.Name\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x1a=\n\x07\x43hannel\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x10\n\x08revision\x18\x03 \x01(\x03\x1ah\n\x04Name\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x16\n\x0elatest_version\x18\x02 \x01(\x05\x12:\n\x08\x63hannels\x18\x03 \x03(\x0b\x32(.maskwright.v1.ListNamesResponse.Channel\"J\n\x13ListVersionsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x14ListVersionsResponse\x12(\n\x08versions\x18\x01 \x03(\x0b\x32\x16.maskwright.v1.Version\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"5\n\x0cWatchRequest\x12\x16\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x03\x12\r\n\x05names\x18\x02 \x03(\t\"H\n\rWatchResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12%\n\x06\x63hange\x18\x02 \x01(\x0b\x32\x15.maskwright.v1.Change\"J\n\x0cLeaseRequest\x12\x10\n\x08lease_id\x18\x01 \x01(\t\x12\x17\n\x0f\x61rtifact_hashes\x18\x02 \x03(\t\x12\x0f\n\x07seconds\x18\x03 \x01(\x05\"#\n\rLeaseResponse\x12\x12\n\nexpires_at\x18\x01 \x01(\x03\x32\xba\x06\n\x0fRegistryService\x12H\n\x07Resolve\x12\x1d.maskwright.v1.ResolveRequest\x1a\x1e.maskwright.v1.ResolveResponse\x12\x44\n\x05\x46\x65tch\x12\x1b.maskwright.v1.FetchRequest\x1a\x1c.maskwright.v1.FetchResponse0\x01\x12H\n\x07Publish\x12\x1d.maskwright.v1.PublishRequest\x1a\x1e.maskwright.v1.PublishResponse\x12H\n\x07Promote\x12\x1d.maskwright.v1.PromoteRequest\x1a\x1e.maskwright.v1.PromoteResponse\x12K\n\x08Rollback\x12\x1e.maskwright.v1.RollbackRequest\x1a\x1f.maskwright.v1.RollbackResponse\x12<\n\x03Pin\x12\x19.maskwright.v1.PinRequest\x1a\x1a.maskwright.v1.PinResponse\x12\x45\n\x06Revoke\x12\x1c.maskwright.v1.RevokeRequest\x1a\x1d.maskwright.v1.RevokeResponse\x12N\n\tListNames\x12\x1f.maskwright.v1.ListNamesRequest\x1a .maskwright.v1.ListNamesResponse\x12W\n\x0cListVersions\x12\".maskwright.v1.ListVersionsRequest\x1a#.maskwright.v1.ListVersionsResponse\x12\x44\n\x05Watch\x12\x1b.maskwright.v1.WatchRequest\x1a\x1c.maskwright.v1.WatchResponse0\x01\x12\x42\n\x05Lease\x12\x1b.maskwright.v1.LeaseRequest\x1a\x1c.maskwright.v1.LeaseResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'maskwright.v1.registry_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESOLVEREQUEST']._serialized_start=74
-  _globals['_RESOLVEREQUEST']._serialized_end=170
-  _globals['_RESOLVERESPONSE']._serialized_start=172
-  _globals['_RESOLVERESPONSE']._serialized_end=254
-  _globals['_FETCHREQUEST']._serialized_start=256
-  _globals['_FETCHREQUEST']._serialized_end=325
-  _globals['_FETCHRESPONSE']._serialized_start=327
-  _globals['_FETCHRESPONSE']._serialized_end=411
-  _globals['_REGISTRYSERVICE']._serialized_start=414
-  _globals['_REGISTRYSERVICE']._serialized_end=575
+  _globals['_NAMEDVERSION']._serialized_start=74
+  _globals['_NAMEDVERSION']._serialized_end=146
+  _globals['_RESOLVEREQUEST']._serialized_start=149
+  _globals['_RESOLVEREQUEST']._serialized_end=344
+  _globals['_RESOLVERESPONSE']._serialized_start=346
+  _globals['_RESOLVERESPONSE']._serialized_end=463
+  _globals['_FETCHREQUEST']._serialized_start=465
+  _globals['_FETCHREQUEST']._serialized_end=534
+  _globals['_FETCHRESPONSE']._serialized_start=536
+  _globals['_FETCHRESPONSE']._serialized_end=620
+  _globals['_VERSIONEDARTIFACT']._serialized_start=622
+  _globals['_VERSIONEDARTIFACT']._serialized_end=735
+  _globals['_VERSION']._serialized_start=738
+  _globals['_VERSION']._serialized_end=958
+  _globals['_CHANGE']._serialized_start=961
+  _globals['_CHANGE']._serialized_end=1292
+  _globals['_CHANGE_KIND']._serialized_start=1143
+  _globals['_CHANGE_KIND']._serialized_end=1292
+  _globals['_PUBLISHREQUEST']._serialized_start=1294
+  _globals['_PUBLISHREQUEST']._serialized_end=1381
+  _globals['_PUBLISHRESPONSE']._serialized_start=1383
+  _globals['_PUBLISHRESPONSE']._serialized_end=1435
+  _globals['_PROMOTEREQUEST']._serialized_start=1438
+  _globals['_PROMOTEREQUEST']._serialized_end=1574
+  _globals['_PROMOTERESPONSE']._serialized_start=1576
+  _globals['_PROMOTERESPONSE']._serialized_end=1611
+  _globals['_ROLLBACKREQUEST']._serialized_start=1614
+  _globals['_ROLLBACKREQUEST']._serialized_end=1774
+  _globals['_ROLLBACKRESPONSE']._serialized_start=1776
+  _globals['_ROLLBACKRESPONSE']._serialized_end=1829
+  _globals['_PINREQUEST']._serialized_start=1831
+  _globals['_PINREQUEST']._serialized_end=1910
+  _globals['_PINRESPONSE']._serialized_start=1912
+  _globals['_PINRESPONSE']._serialized_end=1943
+  _globals['_REVOKEREQUEST']._serialized_start=1945
+  _globals['_REVOKEREQUEST']._serialized_end=2019
+  _globals['_REVOKERESPONSE']._serialized_start=2021
+  _globals['_REVOKERESPONSE']._serialized_end=2055
+  _globals['_LISTNAMESREQUEST']._serialized_start=2057
+  _globals['_LISTNAMESREQUEST']._serialized_end=2130
+  _globals['_LISTNAMESRESPONSE']._serialized_start=2133
+  _globals['_LISTNAMESRESPONSE']._serialized_end=2400
+  _globals['_LISTNAMESRESPONSE_CHANNEL']._serialized_start=2233
+  _globals['_LISTNAMESRESPONSE_CHANNEL']._serialized_end=2294
+  _globals['_LISTNAMESRESPONSE_NAME']._serialized_start=2296
+  _globals['_LISTNAMESRESPONSE_NAME']._serialized_end=2400
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=2402
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=2476
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=2478
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=2567
+  _globals['_WATCHREQUEST']._serialized_start=2569
+  _globals['_WATCHREQUEST']._serialized_end=2622
+  _globals['_WATCHRESPONSE']._serialized_start=2624
+  _globals['_WATCHRESPONSE']._serialized_end=2696
+  _globals['_LEASEREQUEST']._serialized_start=2698
+  _globals['_LEASEREQUEST']._serialized_end=2772
+  _globals['_LEASERESPONSE']._serialized_start=2774
+  _globals['_LEASERESPONSE']._serialized_end=2809
+  _globals['_REGISTRYSERVICE']._serialized_start=2812
+  _globals['_REGISTRYSERVICE']._serialized_end=3638
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,14 @@ if _version_not_supported:
 
 
 class RegistryServiceStub(object):
-    """Finds artifacts and hands out bytes.
+    """Finds artifacts, hands out bytes, and keeps names.
+
+    A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,
+    and channels, which point to versions. Every change of a name is one revision of a journal; a server may lag behind
+    another's changes by about a second, unless min_revision asks it not to.
+
+    Any RPC that changes names may fail with FAILED_PRECONDITION (NAMES_UNSUPPORTED: the store can't hold names), and
+    with ALREADY_EXISTS (REQUEST_ID_REUSED). With a request_id, a retry returns what the first try did.
     """
 
     def __init__(self, channel):
@@ -45,19 +52,72 @@ class RegistryServiceStub(object):
                 request_serializer=maskwright_dot_v1_dot_registry__pb2.FetchRequest.SerializeToString,
                 response_deserializer=maskwright_dot_v1_dot_registry__pb2.FetchResponse.FromString,
                 _registered_method=True)
+        self.Publish = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Publish',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.PublishRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.PublishResponse.FromString,
+                _registered_method=True)
+        self.Promote = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Promote',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.PromoteRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.PromoteResponse.FromString,
+                _registered_method=True)
+        self.Rollback = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Rollback',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.RollbackRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.RollbackResponse.FromString,
+                _registered_method=True)
+        self.Pin = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Pin',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.PinRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.PinResponse.FromString,
+                _registered_method=True)
+        self.Revoke = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Revoke',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.RevokeRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.RevokeResponse.FromString,
+                _registered_method=True)
+        self.ListNames = channel.unary_unary(
+                '/maskwright.v1.RegistryService/ListNames',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.ListNamesRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.ListNamesResponse.FromString,
+                _registered_method=True)
+        self.ListVersions = channel.unary_unary(
+                '/maskwright.v1.RegistryService/ListVersions',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.ListVersionsRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.ListVersionsResponse.FromString,
+                _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/maskwright.v1.RegistryService/Watch',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.WatchRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.WatchResponse.FromString,
+                _registered_method=True)
+        self.Lease = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Lease',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.LeaseRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.LeaseResponse.FromString,
+                _registered_method=True)
 
 
 class RegistryServiceServicer(object):
-    """Finds artifacts and hands out bytes.
+    """Finds artifacts, hands out bytes, and keeps names.
+
+    A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,
+    and channels, which point to versions. Every change of a name is one revision of a journal; a server may lag behind
+    another's changes by about a second, unless min_revision asks it not to.
+
+    Any RPC that changes names may fail with FAILED_PRECONDITION (NAMES_UNSUPPORTED: the store can't hold names), and
+    with ALREADY_EXISTS (REQUEST_ID_REUSED). With a request_id, a retry returns what the first try did.
     """
 
     def Resolve(self, request, context):
-        """Finds an artifact by its key or by its digest.
+        """Finds an artifact by its key, by its digest, or by a name's version or channel.
 
         Errors:
         INVALID_ARGUMENT    INVALID_REQUEST.
-        NOT_FOUND           UNKNOWN_ARTIFACT.
-        FAILED_PRECONDITION UNREADABLE_FORMAT: it has a format major that the caller doesn't list.
+        NOT_FOUND           UNKNOWN_ARTIFACT, UNKNOWN_NAME, UNKNOWN_VERSION, UNKNOWN_CHANNEL.
+        FAILED_PRECONDITION UNREADABLE_FORMAT: it has a format major that the caller doesn't list. REVOKED.
+        NOT_IN_VERSION: the version has no artifact for this vocabulary, or several.
         DATA_LOSS           CORRUPT_BLOB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -69,10 +129,110 @@ class RegistryServiceServicer(object):
         after the whole blob was found to have it. The caller checks again.
 
         Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST.
+        NOT_FOUND           UNKNOWN_BLOB.
+        FAILED_PRECONDITION REVOKED.
+        OUT_OF_RANGE        OFFSET_TOO_LARGE: the offset is past the end.
+        DATA_LOSS           CORRUPT_BLOB.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Publish(self, request, context):
+        """Adds a version to a name, which is created with its first.
+
+        Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST.
+        NOT_FOUND           UNKNOWN_ARTIFACT.
+        FAILED_PRECONDITION REVOKED. TOO_MANY_VERSIONS.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Promote(self, request, context):
+        """Points a channel to a version.
+
+        Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST.
+        NOT_FOUND           UNKNOWN_NAME, UNKNOWN_VERSION.
+        FAILED_PRECONDITION REVOKED.
+        ABORTED             CHANNEL_MOVED: it doesn't point to expected_version.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Rollback(self, request, context):
+        """Points a channel to a version that it pointed to before: the latest that may still be served.
+
+        Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST.
+        NOT_FOUND           UNKNOWN_NAME, UNKNOWN_CHANNEL.
+        FAILED_PRECONDITION NO_EARLIER_VERSION.
+        ABORTED             CHANNEL_MOVED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Pin(self, request, context):
+        """Keeps a version from retention, or no longer.
+
+        Errors:
+        NOT_FOUND UNKNOWN_NAME, UNKNOWN_VERSION.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Revoke(self, request, context):
+        """Stops serving an artifact, everywhere and for good: Fetch and Resolve refuse it, and clients that hear of it do.
+
+        Errors:
+        NOT_FOUND UNKNOWN_ARTIFACT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListNames(self, request, context):
+        """Lists names in order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListVersions(self, request, context):
+        """Lists a name's versions, latest first.
+
+        Errors:
+        NOT_FOUND UNKNOWN_NAME.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Watch(self, request, context):
+        """Streams changes after a revision, in order, those that are and those that come, until the caller leaves or the
+        server drains. A message without a change tells that the caller has all up to its revision: one when that's all
+        there is, and others now and then. To go on after a break, ask for what's after the last revision received.
+
+        Errors:
         INVALID_ARGUMENT INVALID_REQUEST.
-        NOT_FOUND        UNKNOWN_BLOB.
-        OUT_OF_RANGE     OFFSET_TOO_LARGE: the offset is past the end.
-        DATA_LOSS        CORRUPT_BLOB.
+        OUT_OF_RANGE     REVISION_TOO_LARGE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Lease(self, request, context):
+        """Keeps artifacts from garbage collection for a while, named or not. Renewed by calling again with the same id.
+
+        Errors:
+        INVALID_ARGUMENT INVALID_REQUEST.
+        NOT_FOUND        UNKNOWN_ARTIFACT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,6 +251,51 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     request_deserializer=maskwright_dot_v1_dot_registry__pb2.FetchRequest.FromString,
                     response_serializer=maskwright_dot_v1_dot_registry__pb2.FetchResponse.SerializeToString,
             ),
+            'Publish': grpc.unary_unary_rpc_method_handler(
+                    servicer.Publish,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.PublishRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.PublishResponse.SerializeToString,
+            ),
+            'Promote': grpc.unary_unary_rpc_method_handler(
+                    servicer.Promote,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.PromoteRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.PromoteResponse.SerializeToString,
+            ),
+            'Rollback': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rollback,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.RollbackRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.RollbackResponse.SerializeToString,
+            ),
+            'Pin': grpc.unary_unary_rpc_method_handler(
+                    servicer.Pin,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.PinRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.PinResponse.SerializeToString,
+            ),
+            'Revoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.Revoke,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.RevokeRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.RevokeResponse.SerializeToString,
+            ),
+            'ListNames': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListNames,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.ListNamesRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.ListNamesResponse.SerializeToString,
+            ),
+            'ListVersions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListVersions,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.ListVersionsRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.ListVersionsResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.WatchRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.WatchResponse.SerializeToString,
+            ),
+            'Lease': grpc.unary_unary_rpc_method_handler(
+                    servicer.Lease,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.LeaseRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.LeaseResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'maskwright.v1.RegistryService', rpc_method_handlers)
@@ -100,7 +305,14 @@ def add_RegistryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RegistryService(object):
-    """Finds artifacts and hands out bytes.
+    """Finds artifacts, hands out bytes, and keeps names.
+
+    A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,
+    and channels, which point to versions. Every change of a name is one revision of a journal; a server may lag behind
+    another's changes by about a second, unless min_revision asks it not to.
+
+    Any RPC that changes names may fail with FAILED_PRECONDITION (NAMES_UNSUPPORTED: the store can't hold names), and
+    with ALREADY_EXISTS (REQUEST_ID_REUSED). With a request_id, a retry returns what the first try did.
     """
 
     @staticmethod
@@ -147,6 +359,249 @@ class RegistryService(object):
             '/maskwright.v1.RegistryService/Fetch',
             maskwright_dot_v1_dot_registry__pb2.FetchRequest.SerializeToString,
             maskwright_dot_v1_dot_registry__pb2.FetchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Publish(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Publish',
+            maskwright_dot_v1_dot_registry__pb2.PublishRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.PublishResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Promote(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Promote',
+            maskwright_dot_v1_dot_registry__pb2.PromoteRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.PromoteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rollback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Rollback',
+            maskwright_dot_v1_dot_registry__pb2.RollbackRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.RollbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Pin',
+            maskwright_dot_v1_dot_registry__pb2.PinRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.PinResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Revoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Revoke',
+            maskwright_dot_v1_dot_registry__pb2.RevokeRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.RevokeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListNames(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/ListNames',
+            maskwright_dot_v1_dot_registry__pb2.ListNamesRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.ListNamesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListVersions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/ListVersions',
+            maskwright_dot_v1_dot_registry__pb2.ListVersionsRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.ListVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Watch',
+            maskwright_dot_v1_dot_registry__pb2.WatchRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Lease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Lease',
+            maskwright_dot_v1_dot_registry__pb2.LeaseRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.LeaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,12 +1,16 @@
 """Content-addressed blobs and checksummed records over any blob store.
 
     blobs/<first two digits>/<sha256>   immutable bytes under their own digest
+    condemned/<sha256>                  a blob that garbage collection will remove: {"state": ...}
     <table>/<name>                      records: small JSON objects, each beside its checksum
 
 A blob is checked on every read. A record is `{"record": {...}, "sha256": <of the record's compact JSON>}`,
 so that a damaged one is an error and never a wrong answer. Records that are written once use put-if-absent:
 the first writer wins, and a loser reads the winner's. A lost race on a blob is harmless, since both hold
 the same bytes.
+
+A put of a blob that's there already promises that it stays, so it takes back a condemnation (see `collect`):
+both sides swap the same small record, and one of them is first.
 """
 
 from __future__ import annotations
@@ -14,14 +18,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .store import BlobNotFound, BlobStore, CorruptBlob
+from .store import BlobNotFound, BlobStore, CorruptBlob, PreconditionFailed, StoreUnavailable
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_RECORD = 1 << 20
+CONDEMNED = "condemned"
+RESCUE_TRIES, RESCUE_SECONDS = 50, 0.1
 
 
 @dataclass(frozen=True, order=True)
@@ -53,10 +60,34 @@ class ContentStore:
         """Keeps bytes; durable on return. A damaged copy that's already there is found and replaced."""
         digest = Digest.of(data)
         key = blob_key(digest.hash)
-        if not self.store.put_if_absent(key, data) and not self._is_whole(digest):
+        for _ in range(RESCUE_TRIES):
+            if self.store.put_if_absent(key, data):
+                return digest
+            if self._rescue(digest.hash):
+                break
+            time.sleep(RESCUE_SECONDS)  # it's being removed this moment; then it's put anew
+        else:
+            raise StoreUnavailable(key, "garbage collection is removing it and doesn't end")
+        if not self._is_whole(digest):
             self.store.delete(key)
             self.store.put_if_absent(key, data)
         return digest
+
+    def _rescue(self, hash_: str) -> bool:
+        """Takes back a condemnation; False where it's too late."""
+        key = f"{CONDEMNED}/{hash_}"
+        while True:
+            try:
+                data, etag = self.store.get_tagged(key, MAX_RECORD)
+            except BlobNotFound:
+                return True
+            if decode_record(key, data)["state"] != "condemned":
+                return bool(decode_record(key, data)["state"] == "rescued")
+            try:
+                self.store.compare_and_swap(key, etag, encode_record({"state": "rescued"}))
+            except PreconditionFailed:
+                continue
+            return True
 
     def _is_whole(self, digest: Digest) -> bool:
         try:
@@ -103,18 +134,38 @@ class ContentStore:
 
     def put_record(self, table: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
         """Writes a record unless there is one; returns the one that's kept."""
-        if self.store.put_if_absent(f"{table}/{name}", _encode_record(record)):
+        if self.store.put_if_absent(f"{table}/{name}", encode_record(record)):
             return record
         return self.get_record(table, name)
 
     def create_record(self, table: str, name: str, record: dict[str, Any]) -> None:
         """Writes a record where there's none, exactly once. Raises PreconditionFailed, SwapUnsupported."""
-        self.store.compare_and_swap(f"{table}/{name}", None, _encode_record(record))
+        self.store.compare_and_swap(f"{table}/{name}", None, encode_record(record))
+
+    def swap_record(
+        self, table: str, name: str, update: Callable[[dict[str, Any] | None], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Replaces a record by what `update` makes of it, again while others are first; returns what it made.
+
+        Raises SwapUnsupported, CorruptBlob.
+        """
+        key = f"{table}/{name}"
+        while True:
+            try:
+                data, etag = self.store.get_tagged(key, MAX_RECORD)
+                new = update(decode_record(key, data))
+            except BlobNotFound:
+                etag, new = "", update(None)
+            try:
+                self.store.compare_and_swap(key, etag or None, encode_record(new))
+            except PreconditionFailed:
+                continue
+            return new
 
     def get_record(self, table: str, name: str) -> dict[str, Any]:
         """Raises BlobNotFound, CorruptBlob."""
         key = f"{table}/{name}"
-        return _decode_record(key, self.store.get(key, MAX_RECORD))
+        return decode_record(key, self.store.get(key, MAX_RECORD))
 
     def find_record(self, table: str, name: str) -> dict[str, Any] | None:
         try:
@@ -137,12 +188,12 @@ def blob_key(hash_: str) -> str:
     return f"blobs/{hash_[:2]}/{hash_}"
 
 
-def _encode_record(record: dict[str, Any]) -> bytes:
+def encode_record(record: dict[str, Any]) -> bytes:
     body = _compact(record)
     return _compact({"record": record, "sha256": hashlib.sha256(body).hexdigest()})
 
 
-def _decode_record(key: str, data: bytes) -> dict[str, Any]:
+def decode_record(key: str, data: bytes) -> dict[str, Any]:
     try:
         outer = json.loads(data)
         record, wanted = outer["record"], outer["sha256"]

@@ -31,13 +31,16 @@ from .compiling import ChildPool, CompileFlow, compile_source, read_tokenizer
 from .compiling.flow import CompileTask
 from .config import ServerConfig
 from .content import ContentStore
+from .faults import RegistryError
 from .hot_blobs import HotBlobs
-from .index import Index
+from .index import Index, Table
+from .names import Journal
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
 from .service.status import StatusInterceptor
 from .service.tokenizer import ReadTask, TokenizerServicer
-from .store import LocalStore
+from .store import StoreError
+from .store.locate import open_store
 from .workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -66,15 +69,18 @@ class Server:
         self.catalog = open_catalog(config)
         self.pool = ChildPool(config.pool)
         workspace = Workspace(config.data / "workspace", self.catalog.content)
+        self.journal = Journal(self.catalog.content, self.catalog.index)
         flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile)
         self._grpc = grpc.aio.server(interceptors=[StatusInterceptor()], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
-        compiler = CompilerServicer(flow, config, tasks.compiler_version)
+        swaps = self.catalog.content.store.capabilities().compare_and_swap
+        compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps)
         tokenizer = TokenizerServicer(
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self._registry = RegistryServicer(self.catalog, hot, config.chunk_bytes)
+        self._registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes)
+        self._following: asyncio.Task[None] | None = None
         additions: list[tuple[Callable[..., None], object]] = [
             (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
             (
@@ -96,6 +102,8 @@ class Server:
             port = self._grpc.add_insecure_port(self.config.address)
         except RuntimeError as error:
             raise OSError(str(error)) from error
+        await asyncio.to_thread(self._catch_up)
+        self._following = asyncio.ensure_future(self._follow())
         await self._grpc.start()
         for name in ("", *SERVICES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -104,15 +112,39 @@ class Server:
     async def stop(self) -> None:
         """Drains and ends. Safe to call twice."""
         await self._health.enter_graceful_shutdown()
+        self._registry.end_watches()
         await self._grpc.stop(self.config.drain_seconds)
+        if self._following is not None:
+            self._following.cancel()
         self.pool.close()
         await self._registry.usage.close()
         self.catalog.index.close()
 
 
+    async def _follow(self) -> None:
+        """Other replicas' changes, within `follow_seconds`."""
+        while True:
+            await asyncio.sleep(self.config.follow_seconds)
+            await asyncio.to_thread(self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Takes new entries. A store that's down or damaged there must not stop what can be served without it."""
+        before = self.journal.read(lambda state: state.revision)
+        try:
+            self.journal.catch_up()
+        except (StoreError, RegistryError) as error:
+            _log.warning("the journal can't be read: %s", error)
+        for entry in self.journal.entries(before):
+            if entry.kind in ("collect", "collected"):
+                self.catalog.index.delete(Table.ARTIFACTS, entry.fields["artifact_keys"])
+
+
 def open_catalog(config: ServerConfig) -> Catalog:
-    """The catalog in a data folder: store under `store/`, index in `index.sqlite`."""
-    content = ContentStore(LocalStore(config.data / "store"))
+    """The catalog: the store where the configuration says, else under `data`; the index in `data`.
+
+    Raises StoreUnavailable.
+    """
+    content = ContentStore(open_store(config.store or f"file:{config.data / 'store'}"))
     return Catalog(content, Index(config.data / "index.sqlite"))
 
 

@@ -51,6 +51,7 @@ class Changes:
         def decide(state: State) -> Decision:
             for artifact in artifacts:
                 check_served(state, artifact.artifact_hash)
+                self._check_kept(state, artifact.artifact_key)
             known = state.names.get(name, Name())
             if len(known.versions) >= MAX_VERSIONS:
                 message, limit = f"{name} has {MAX_VERSIONS} versions; retire some", {"limit": str(MAX_VERSIONS)}
@@ -150,6 +151,12 @@ class Changes:
                 record.fingerprint, key, record.artifact_hash, record.artifact_size
             )
         return [found[fingerprint] for fingerprint in sorted(found)]
+
+    def _check_kept(self, state: State, key: str) -> None:
+        """The record itself, not the index's copy: another replica may have collected it."""
+        if key in state.collecting or self._catalog.content.find_record("artifacts", key) is None:
+            message = f"artifact {key!r} was collected as garbage; compile it again"
+            raise RegistryError(Reason.UNKNOWN_ARTIFACT, message, {"artifact": key})
 
     def _change(
         self, kind: str, decide: Callable[[State], Decision], fields: Mapping[str, Any], author: Author

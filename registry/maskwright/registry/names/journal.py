@@ -55,7 +55,7 @@ class Journal:
         self._writing, self._lock = threading.RLock(), threading.Lock()
         self._state = State()
         self._entries: list[Entry] = []
-        self._watchers: set[Callable[[], None]] = set()
+        self._watchers: set[Callable[[], object]] = set()
         self._read_index()
 
     def read(self, look: Callable[[State], _Result]) -> _Result:
@@ -83,6 +83,14 @@ class Journal:
             wake()
         return revision + len(new)
 
+    def reread(self) -> int:
+        """Forgets all and reads the store's journal anew; the revision then."""
+        with self._writing:
+            self._index.clear_journal()
+            with self._lock:
+                self._state, self._entries = State(), []
+            return self.catch_up()
+
     def change(self, decide: Callable[[State], Decision], by: str, request_id: str = "") -> Entry:
         """The entry that `decide` led to, or the one that the request id led to before.
 
@@ -105,7 +113,7 @@ class Journal:
                 self.catch_up()
                 return entry
 
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Calls `wake` after entries were applied, from any thread, until the returned function is called."""
         with self._lock:
             self._watchers.add(wake)

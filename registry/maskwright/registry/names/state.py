@@ -9,7 +9,8 @@ An entry is a fact about one revision; `State.apply` is the only thing that chan
     pin        name, version, pinned                    retention keeps the version, or no longer
     retire     name, versions                           the versions are gone; their numbers aren't used again
     revoke     artifact_hash, reason                    the artifact isn't served any more, anywhere; final
-    collect    artifact_keys                            the artifacts' records were removed by garbage collection
+    collect    artifact_keys                            the artifacts' records are about to be removed: not to be named
+    collected  artifact_keys                            they're gone
     token      id, token_hash, scopes, namespaces, …    a bearer token is valid
     untoken    id                                       it isn't any more
 
@@ -126,6 +127,7 @@ class State:
         self.revision = 0
         self.names: dict[str, Name] = {}
         self.revoked: dict[str, Entry] = {}
+        self.collecting: set[str] = set()
         self.tokens: dict[str, Token] = {}
         self.requests: OrderedDict[str, Entry] = OrderedDict()
 
@@ -179,6 +181,12 @@ class State:
     def _revoke(self, entry: Entry) -> None:
         self.revoked.setdefault(entry.fields["artifact_hash"], entry)
 
+    def _collect(self, entry: Entry) -> None:
+        self.collecting.update(entry.fields["artifact_keys"])
+
+    def _collected(self, entry: Entry) -> None:
+        self.collecting.difference_update(entry.fields["artifact_keys"])
+
     def _token(self, entry: Entry) -> None:
         f = dict(entry.fields)
         token = Token(**{**f, "scopes": tuple(f["scopes"]), "namespaces": tuple(f["namespaces"])})
@@ -195,6 +203,8 @@ _EFFECTS = {
     "pin": State._pin,
     "retire": State._retire,
     "revoke": State._revoke,
+    "collect": State._collect,
+    "collected": State._collected,
     "token": State._token,
     "untoken": State._untoken,
 }

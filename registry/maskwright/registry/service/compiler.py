@@ -1,37 +1,89 @@
-"""CompilerService: Compile and GetCapabilities."""
+"""CompilerService."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from importlib.metadata import version
 
 import grpc
 
-from maskwright.v1 import compiler_pb2, compiler_pb2_grpc
+from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2
 
 from ..compiling import CompileFlow, CompileOrder
 from ..config import ServerConfig
 from ..faults import Reason, RegistryError, invalid_request
-from .messages import KINDS, artifact_message, kind_of, options_of
+from ..names import Journal
+from ..names.changes import check_served
+from .messages import KINDS, artifact_message, diagnostic_message, kind_of, options_of
+from .status import status_of
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 ARTIFACT_FORMAT_MAJORS = (1,)
+MAX_ITEMS = 1000
 
 
 class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     """Turns requests into orders for a `CompileFlow`."""
 
-    def __init__(self, flow: CompileFlow, config: ServerConfig, compiler_version: str) -> None:
-        self._flow, self._config, self._compiler_version = flow, config, compiler_version
+    def __init__(
+        self, flow: CompileFlow, journal: Journal, config: ServerConfig, compiler_version: str, names: bool
+    ) -> None:
+        self._flow, self._journal, self._config = flow, journal, config
+        self._compiler_version, self._names = compiler_version, names
 
     async def Compile(
         self, request: compiler_pb2.CompileRequest, context: grpc.aio.ServicerContext
     ) -> compiler_pb2.CompileResponse:
         outcome = await self._flow.compile(self._order(request))
+        self._journal.read(lambda state: check_served(state, outcome.record.artifact_hash))
         return compiler_pb2.CompileResponse(
             info=artifact_message(outcome.record, outcome.report), cached=outcome.cached
         )
+
+    async def Precompile(
+        self, request: compiler_pb2.PrecompileRequest, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[compiler_pb2.PrecompileResponse]:
+        if len(request.items) > MAX_ITEMS:
+            raise invalid_request("items", f"at most {MAX_ITEMS}")
+        slots = asyncio.Semaphore(2 * self._config.pool.children)
+
+        async def one(index: int) -> compiler_pb2.PrecompileResponse:
+            response = compiler_pb2.PrecompileResponse(index=index)
+            async with slots:
+                try:
+                    response.done.CopyFrom(await self.Compile(request.items[index], context))
+                except Exception as error:
+                    status = status_of(error).SerializeToString()
+                    response.failed.CopyFrom(status_pb2.RpcStatus.FromString(status))
+            return response
+
+        running = [asyncio.ensure_future(one(index)) for index in range(len(request.items))]
+        try:
+            for done in asyncio.as_completed(running):
+                yield await done
+        finally:
+            for task in running:
+                task.cancel()
+
+    async def Explain(
+        self, request: compiler_pb2.ExplainRequest, context: grpc.aio.ServicerContext
+    ) -> compiler_pb2.ExplainResponse:
+        fields = {f.name: v for f, v in request.ListFields()}
+        order = self._order(compiler_pb2.CompileRequest(**fields))
+        try:
+            outcome = await self._flow.compile(replace(order, validate_only=True))
+        except RegistryError as error:
+            if error.reason is not Reason.SOURCE_REFUSED:
+                raise
+            return compiler_pb2.ExplainResponse(
+                accepted=False, diagnostics=[diagnostic_message(d) for d in error.diagnostics]
+            )
+        info = artifact_message(outcome.record, outcome.report)
+        return compiler_pb2.ExplainResponse(accepted=True, info=info)
 
     async def GetCapabilities(
         self, request: compiler_pb2.GetCapabilitiesRequest, context: grpc.aio.ServicerContext
@@ -48,6 +100,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             max_message_bytes=self._config.max_message_bytes,
             max_tokenizer_bytes=self._config.max_tokenizer_bytes,
             artifact_format_majors=ARTIFACT_FORMAT_MAJORS,
+            names=self._names,
         )
 
     def _order(self, request: compiler_pb2.CompileRequest) -> CompileOrder:

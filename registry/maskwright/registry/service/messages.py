@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 
 from maskwright.compiler.options import CompileOptions
-from maskwright.v1 import types_pb2
+from maskwright.v1 import registry_pb2, types_pb2
 
 from ..catalog import ArtifactRecord, TokenizerRecord
 from ..content import Digest
 from ..faults import invalid_request
+from ..names import Entry, Name, Version
 
 KINDS: dict[types_pb2.SourceKind, str] = {
     types_pb2.SOURCE_KIND_JSON_SCHEMA: "json_schema",
@@ -121,4 +123,46 @@ def tokenizer_message(record: TokenizerRecord) -> types_pb2.Tokenizer:
         pack=digest_message(record.pack),
         stop_token_ids=json.loads(record.stop_token_ids),
         logits_width=record.logits_width,
+    )
+
+
+def version_message(version: Version, known: Name, revoked: Container[str]) -> registry_pb2.Version:
+    artifacts = [
+        registry_pb2.VersionedArtifact(
+            tokenizer_fingerprint=a.fingerprint,
+            artifact_key=a.artifact_key,
+            artifact=types_pb2.Digest(hash=a.artifact_hash, size_bytes=a.artifact_size),
+        )
+        for a in version.artifacts
+    ]
+    return registry_pb2.Version(
+        name=version.name,
+        version=version.version,
+        artifacts=artifacts,
+        note=version.note,
+        published_at=version.at,
+        published_by=version.by,
+        revision=version.revision,
+        pinned=version.pinned,
+        channels=sorted(n for n, c in known.channels.items() if c.version == version.version),
+        revoked=any(a.artifact_hash in revoked for a in version.artifacts),
+    )
+
+
+def change_message(entry: Entry) -> registry_pb2.Change:
+    """Of a kind that isn't on the wire only the revision."""
+    kind = registry_pb2.Change.Kind.DESCRIPTOR.values_by_name.get(f"KIND_{entry.kind.upper()}")
+    if kind is None:
+        return registry_pb2.Change(revision=entry.revision)
+    fields = entry.fields
+    return registry_pb2.Change(
+        revision=entry.revision,
+        kind=kind.number,
+        name=fields.get("name", ""),
+        channel=fields.get("channel", ""),
+        version=fields.get("version", 0),
+        artifact_hash=fields.get("artifact_hash", ""),
+        reason=fields.get("reason", ""),
+        at=entry.at,
+        by=entry.by,
     )

@@ -1,40 +1,50 @@
-"""RegistryService: Resolve and Fetch."""
+"""RegistryService: Resolve and Fetch; the rest is in `names`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import grpc
 
-from maskwright.v1 import registry_pb2, registry_pb2_grpc
+from maskwright.v1 import registry_pb2
 
 from ..catalog import ArtifactRecord, Catalog
 from ..content import Digest
 from ..faults import Reason, RegistryError, invalid_request
 from ..hot_blobs import HotBlobs
+from ..names import Artifact, Journal, State, Version, check_name, namespace_of
+from ..names.changes import check_served, find_channel, find_name, find_version
+from ..security import current_caller
 from ..usage import Usage
 from .messages import artifact_message, digest_message, digest_of
+from .names import NamesServicer
 
 _PREAMBLE = 10
 """Bytes of an artifact up to its format major: eight of magic, two of little-endian integer."""
 
 
-class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
+class RegistryServicer(NamesServicer):
     """Looks up and streams over one catalog. Belongs to one event loop."""
 
-    def __init__(self, catalog: Catalog, hot: HotBlobs, chunk_bytes: int) -> None:
-        self._catalog, self._hot, self._chunk_bytes = catalog, hot, chunk_bytes
+    def __init__(self, catalog: Catalog, journal: Journal, hot: HotBlobs, chunk_bytes: int) -> None:
+        super().__init__(catalog, journal)
+        self._hot, self._chunk_bytes = hot, chunk_bytes
         self.usage = Usage(catalog.index)
 
     async def Resolve(
         self, request: registry_pb2.ResolveRequest, context: grpc.aio.ServicerContext
     ) -> registry_pb2.ResolveResponse:
-        return await asyncio.to_thread(self._resolve, request)
+        if request.WhichOneof("by") == "named":
+            name = check_name(request.named.name)
+            current_caller().require("read", namespace_of(name))
+            return await asyncio.to_thread(self._resolve_named, request, name)
+        return await asyncio.to_thread(self._resolve, request, self._record)
 
     async def Fetch(
         self, request: registry_pb2.FetchRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[registry_pb2.FetchResponse]:
+        self._check_served(request.digest.hash)
         data = self._hot.find(request.digest.hash)
         digest = (
             await asyncio.to_thread(self._catalog.content.find, digest_of(request.digest, "digest").hash)
@@ -65,11 +75,16 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
             coming = asyncio.ensure_future(asyncio.to_thread(next, chunks, None))
             yield piece
 
-    def _resolve(self, request: registry_pb2.ResolveRequest) -> registry_pb2.ResolveResponse:
-        record = self._record(request)
+    def _resolve(
+        self,
+        request: registry_pb2.ResolveRequest,
+        find: Callable[[registry_pb2.ResolveRequest], ArtifactRecord | None],
+    ) -> registry_pb2.ResolveResponse:
+        record = find(request)
         if record is None:
-            name = request.artifact_key or request.artifact_hash
+            name = request.artifact_key or request.artifact_hash or request.named.name
             raise RegistryError(Reason.UNKNOWN_ARTIFACT, f"no artifact {name!r}", {"artifact": name})
+        self._check_served(record.artifact_hash)
         preamble = self._catalog.content.get_prefix(record.artifact, _PREAMBLE)
         major = int.from_bytes(preamble[8:], "little")
         if request.readable_majors and major not in request.readable_majors:
@@ -79,6 +94,42 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         report = self._catalog.get_json(record.report)
         return registry_pb2.ResolveResponse(info=artifact_message(record, report), format_major=major)
 
+    def _resolve_named(
+        self, request: registry_pb2.ResolveRequest, name: str
+    ) -> registry_pb2.ResolveResponse:
+        version, revision = self._version(request, name)
+        artifact = _choose(version, request.tokenizer_fingerprint)
+        response = self._resolve(request, lambda _: self._catalog.artifact(artifact.artifact_key))
+        response.version, response.revision = version.version, revision
+        return response
+
+    def _version(self, request: registry_pb2.ResolveRequest, name: str) -> tuple[Version, int]:
+        """From what's known here; the store is asked where that's too old or doesn't have it."""
+
+        def look(state: State) -> tuple[Version, int]:
+            known = find_name(state, name)
+            at = request.named.WhichOneof("at")
+            number = request.named.version if at == "version" else known.latest
+            if at == "channel":
+                number = find_channel(known, name, request.named.channel).version
+            return find_version(known, name, number), state.revision
+
+        known = self._journal.read(lambda state: state.revision)
+        if known < request.min_revision:
+            known = self._journal.catch_up()
+        if known < request.min_revision:
+            found = {"min_revision": str(request.min_revision), "revision": str(known)}
+            message = f"revision {request.min_revision}, of {known}"
+            raise RegistryError(Reason.REVISION_TOO_LARGE, message, found)
+        try:
+            return self._journal.read(look)
+        except RegistryError:
+            self._journal.catch_up()
+            return self._journal.read(look)
+
+    def _check_served(self, hash_: str) -> None:
+        self._journal.read(lambda state: check_served(state, hash_))
+
     def _record(self, request: registry_pb2.ResolveRequest) -> ArtifactRecord | None:
         by = request.WhichOneof("by")
         if by is None:
@@ -87,6 +138,17 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         if by == "artifact_key":
             return self._catalog.artifact(request.artifact_key)
         return self._catalog.artifact_by_hash(request.artifact_hash)
+
+
+def _choose(version: Version, fingerprint: str) -> Artifact:
+    """The version's artifact for a vocabulary, or its only one."""
+    fitting = [a for a in version.artifacts if fingerprint in ("", a.fingerprint)]
+    if len(fitting) == 1:
+        return fitting[0]
+    held = ",".join(a.fingerprint for a in version.artifacts)
+    what = f"no artifact for {fingerprint}" if fingerprint else "several artifacts; name a vocabulary"
+    message = f"{version.name}@{version.version} holds {what}"
+    raise RegistryError(Reason.NOT_IN_VERSION, message, {"fingerprints": held[:2000]})
 
 
 def _check_range(request: registry_pb2.FetchRequest, found: Digest) -> None:

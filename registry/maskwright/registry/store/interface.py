@@ -21,11 +21,12 @@ _SEGMENT = re.compile(r"(?!\.)[A-Za-z0-9_@+=.\-]{1,200}")
 
 @dataclass(frozen=True)
 class BlobInfo:
-    """What `head` and `list` tell of a blob."""
+    """What `head` tells of a blob. `modified`: when it was written, Unix time by the store's clock."""
 
     key: str
     size: int
     etag: str
+    modified: float
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,8 @@ class LocalStore:
     def head(self, key: str) -> BlobInfo:
         with _unavailable(key), self._place(key).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return BlobInfo(key, os.fstat(file.fileno()).st_size, digest)
+            status = os.fstat(file.fileno())
+            return BlobInfo(key, status.st_size, digest, status.st_mtime)
 
     def size(self, key: str) -> int:
         with _unavailable(key):

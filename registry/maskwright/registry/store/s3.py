@@ -173,7 +173,7 @@ class S3Store:
         found = self._find(key)
         if found is None:
             raise BlobNotFound(key)
-        return BlobInfo(key, found["ContentLength"], found["ETag"])
+        return BlobInfo(key, found["ContentLength"], found["ETag"], found["LastModified"].timestamp())
 
     def size(self, key: str) -> int:
         return self.head(key).size

@@ -10,22 +10,31 @@ starts also when the registry is down.
 """
 
 from maskwright.workers.client.cache import DiskCache
+from maskwright.workers.client.channel import Credentials
 from maskwright.workers.client.errors import (
+    ArtifactRevoked,
     CallFailed,
     ClientError,
     CorruptDownload,
     ServiceUnavailable,
     SourceRefused,
 )
+from maskwright.workers.client.names import Change, NamedArtifact, NamedVersion, NameSummary
 from maskwright.workers.client.registry import BlobDigest, CompiledSource, RegisteredTokenizer, RegistryClient
 
 __all__ = [
+    "ArtifactRevoked",
     "BlobDigest",
     "CallFailed",
+    "Change",
     "ClientError",
     "CompiledSource",
     "CorruptDownload",
+    "Credentials",
     "DiskCache",
+    "NameSummary",
+    "NamedArtifact",
+    "NamedVersion",
     "RegisteredTokenizer",
     "RegistryClient",
     "ServiceUnavailable",

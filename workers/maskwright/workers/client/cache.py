@@ -3,6 +3,8 @@
     <root>/packs/<hash>.mwpack      where `Artifact.load` looks too
     <root>/artifacts/<hash>.mwa
     <root>/blobs/<hash>             anything else
+    <root>/revoked/<hash>           empty: the artifact mustn't be used, whatever else lies here
+    <root>/pointers/<name>.json     what a name last resolved to, for when the registry is down
 
 A file appears whole, by rename. Its digest is checked at every use; a damaged file is removed and counts as
 missing. When the sizes add up to more than `max_bytes`, the files used least recently go; a pack that a
@@ -12,9 +14,11 @@ process has mapped stays valid for it. Two processes may fetch the same blob at 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 FOLDERS = {"pack": ("packs", ".mwpack"), "artifact": ("artifacts", ".mwa"), "blob": ("blobs", "")}
 DEFAULT_MAX_BYTES = 4 << 30
@@ -61,6 +65,35 @@ class DiskCache:
             staged.unlink(missing_ok=True)
         self._evict(path)
         return path
+
+    def revoke(self, hash_: str) -> None:
+        """Remembers that an artifact mustn't be used, and removes it."""
+        marker = self.root / "revoked" / self.path("artifact", hash_).stem
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        for kind in FOLDERS:
+            self.path(kind, hash_).unlink(missing_ok=True)
+
+    def is_revoked(self, hash_: str) -> bool:
+        return (self.root / "revoked" / self.path("artifact", hash_).stem).exists()
+
+    def put_pointer(self, name: str, fields: dict[str, Any]) -> None:
+        """Keeps a few JSON values under any name."""
+        path = self._pointer(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = path.with_name(f".{secrets.token_hex(8)}.part")
+        staged.write_text(json.dumps(fields))
+        staged.replace(path)
+
+    def find_pointer(self, name: str) -> dict[str, Any] | None:
+        try:
+            fields = json.loads(self._pointer(name).read_text())
+        except (OSError, ValueError):
+            return None
+        return fields if isinstance(fields, dict) else None
+
+    def _pointer(self, name: str) -> Path:
+        return self.root / "pointers" / f"{hashlib.sha256(name.encode()).hexdigest()}.json"
 
     def _evict(self, kept: Path) -> None:
         files = []

@@ -36,6 +36,14 @@ class CorruptDownload(ClientError):
         super().__init__(f"expected {expected}, received {found}")
 
 
+class ArtifactRevoked(ClientError):
+    """The artifact was revoked and mustn't be used, cached or not. `why` is empty where only the cache knows."""
+
+    def __init__(self, hash_: str, why: str = "") -> None:
+        self.hash, self.why = hash_, why
+        super().__init__(f"artifact {hash_} was revoked{f': {why}' if why else ''}")
+
+
 class CallFailed(ClientError):
     """A call ended with an error.
 
@@ -74,23 +82,35 @@ class ServiceUnavailable(CallFailed):
 
 def call_failed(error: grpc.RpcError) -> CallFailed:
     """The typed form of a gRPC error."""
-    code = error.code().name
-    found = _read_status(error)
+    raw = next((v for k, v in error.trailing_metadata() or () if k == STATUS_KEY), None)
+    found: dict[str, Any] = {}
+    if raw is not None:
+        try:
+            found = _read_status(status_pb2.RpcStatus.FromString(raw))
+        except DecodeError:
+            found = {}
+    return _typed(error.code().name, error.details() or "", found)
+
+
+def failure_of(status: status_pb2.RpcStatus) -> CallFailed:
+    """The typed form of a status that came inside a message."""
+    codes = {code.value[0]: code.name for code in grpc.StatusCode}
+    return _typed(codes.get(status.code, "UNKNOWN"), status.message, _read_status(status))
+
+
+def _typed(code: str, message: str, found: dict[str, Any]) -> CallFailed:
     kind: type[CallFailed] = CallFailed
     if found.get("reason") in ("SOURCE_REFUSED", "INVALID_TOKENIZER"):
         kind = SourceRefused
     elif code in ("UNAVAILABLE", "DEADLINE_EXCEEDED"):
         kind = ServiceUnavailable
-    return kind(code, error.details() or "", **found)
+    return kind(code, message, **found)
 
 
-def _read_status(error: grpc.RpcError) -> dict[str, Any]:
-    raw = next((v for k, v in error.trailing_metadata() or () if k == STATUS_KEY), None)
+def _read_status(status: status_pb2.RpcStatus) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if raw is None:
-        return found
     try:
-        for detail in status_pb2.RpcStatus.FromString(raw).details:
+        for detail in status.details:
             name = detail.type_url.rpartition("/")[2]
             if name == "google.rpc.ErrorInfo":
                 info = status_pb2.RpcErrorInfo.FromString(detail.value)

@@ -11,8 +11,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,11 +29,17 @@ from maskwright.v1 import (
     types_pb2,
 )
 from maskwright.workers.client.cache import DiskCache
+from maskwright.workers.client.channel import Credentials, channel_arguments, metadata
 from maskwright.workers.client.errors import (
+    ArtifactRevoked,
+    CallFailed,
     CorruptDownload,
     call_failed,
+    diagnostic_fields,
+    failure_of,
     plain_numbers,
 )
+from maskwright.workers.client.names import NameCalls, named_request
 
 if TYPE_CHECKING:
     from maskwright.workers import Artifact, VocabularyPack
@@ -41,7 +47,6 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 READABLE_MAJORS = (1,)
 UPLOAD_CHUNK = 1 << 20
-MAX_MESSAGE = 64 << 20
 _KINDS = {
     "json_schema": types_pb2.SOURCE_KIND_JSON_SCHEMA,
     "regex": types_pb2.SOURCE_KIND_REGEX,
@@ -74,7 +79,10 @@ class RegisteredTokenizer:
 
 @dataclass(frozen=True)
 class CompiledSource:
-    """An artifact that the registry holds. `cached`: no compilation ran for this call."""
+    """An artifact that the registry holds. `cached`: no compilation ran for this call.
+
+    Found by name: `version` of that, as of `revision`.
+    """
 
     key: str
     artifact: BlobDigest
@@ -83,25 +91,38 @@ class CompiledSource:
     compiler_version: str
     report: dict[str, Any]
     cached: bool = True
+    version: int = 0
+    revision: int = 0
 
 
-class RegistryClient:
+class RegistryClient(NameCalls):
     """Calls the registry at `address` (host:port); close it, or use it in `with`.
 
     cache: a folder's cache; default that of the worker runtime (`$MASKWRIGHT_CACHE`, else
     `~/.cache/maskwright`). timeout: seconds for one call. attempts: tries of a call that may be tried
-    again.
+    again. credentials: TLS and token; default those of the environment (`Credentials.from_environment`).
     """
 
     def __init__(
-        self, address: str, *, cache: DiskCache | None = None, timeout: float = 120.0, attempts: int = 4
+        self,
+        address: str,
+        *,
+        cache: DiskCache | None = None,
+        timeout: float = 120.0,
+        attempts: int = 4,
+        credentials: Credentials | None = None,
     ) -> None:
         from maskwright.workers.artifact import cache_directory
 
         self.cache = cache or DiskCache(cache_directory())
-        self._timeout, self._attempts = timeout, attempts
-        self._channel = grpc.insecure_channel(
-            address, options=[("grpc.max_receive_message_length", MAX_MESSAGE)]
+        self._attempts = attempts
+        credentials = Credentials.from_environment() if credentials is None else credentials
+        self._arguments = {"timeout": timeout, "metadata": metadata(credentials)}
+        secure, options = channel_arguments(address, credentials)
+        self._channel = (
+            grpc.insecure_channel(address, options)
+            if secure is None
+            else grpc.secure_channel(address, secure, options)
         )
         # The generated stubs are untyped.
         self._compiler: Any = compiler_pb2_grpc.CompilerServiceStub(self._channel)  # type: ignore[no-untyped-call]
@@ -135,7 +156,7 @@ class RegistryClient:
                 files = [path.with_name(n) for n in COMPANIONS]
                 beside = {f.name: f.read_bytes() for f in files if f.is_file()}
         reply = self._call(
-            lambda: self._tokenizer.Register(_upload(data, name, beside), timeout=self._timeout)
+            lambda: self._tokenizer.Register(_upload(data, name, beside), **self._arguments)
         )
         return _tokenizer(reply.tokenizer, reply.created)
 
@@ -153,7 +174,7 @@ class RegistryClient:
     def _list(self, token: str) -> tokenizer_pb2.ListResponse:
         request = tokenizer_pb2.ListRequest(page_token=token)
         reply: tokenizer_pb2.ListResponse = self._call(
-            lambda: self._tokenizer.List(request, timeout=self._timeout)
+            lambda: self._tokenizer.List(request, **self._arguments)
         )
         return reply
 
@@ -174,29 +195,77 @@ class RegistryClient:
         and values of the compiler's `CompileOptions`. Raises SourceRefused, CallFailed, ServiceUnavailable,
         ValueError.
         """
-        request = compiler_pb2.CompileRequest(
-            source=source if isinstance(source, str) else json.dumps(source, ensure_ascii=False),
-            kind=_KINDS[kind],
-            options=options_message(options or {}),
-            tokenizer_fingerprint=fingerprint,
+        request = compile_request(
+            source,
+            fingerprint,
+            kind=kind,
+            options=options,
             limits_profile=limits_profile,
             validate_only=validate_only,
             request_id=request_id,
         )
-        reply = self._call(lambda: self._compiler.Compile(request, timeout=self._timeout))
+        reply = self._call(lambda: self._compiler.Compile(request, **self._arguments))
         return _compiled(reply.info, reply.cached)
 
-    def resolve(self, *, key: str = "", hash: str = "") -> CompiledSource:
-        """What the registry knows of an artifact, by its key or its hash."""
-        by = {"artifact_key": key} if key else {"artifact_hash": hash}
+    def resolve(
+        self,
+        name: str = "",
+        *,
+        version: int | None = None,
+        channel: str = "",
+        fingerprint: str = "",
+        min_revision: int = 0,
+        key: str = "",
+        hash: str = "",
+    ) -> CompiledSource:
+        """What the registry knows of an artifact: by name (`tool`, `tool@7`, `tool:prod`), key or hash.
+
+        fingerprint: the vocabulary, where the version holds several. min_revision: not from an older state.
+        Raises ArtifactRevoked, CallFailed, ServiceUnavailable.
+        """
+        by: dict[str, Any] = {"artifact_key": key} if key else {"artifact_hash": hash}
+        if name:
+            by = named_request(name, version, channel, fingerprint, min_revision)
         request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
-        reply = self._call(lambda: self._registry.Resolve(request, timeout=self._timeout))
-        return _compiled(reply.info, True)
+        reply = self._call(lambda: self._registry.Resolve(request, **self._arguments))
+        found = _compiled(reply.info, True)
+        return replace(found, version=reply.version, revision=reply.revision)
+
+    def precompile(self, items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, CompiledSource | CallFailed]]:
+        """(place, result or failure) of many compilations, as they're done. Items are `compile`'s arguments.
+
+        Not tried again as a whole. Raises CallFailed, ServiceUnavailable, ValueError.
+        """
+        request = compiler_pb2.PrecompileRequest(items=[compile_request(**item) for item in items])
+        try:
+            for reply in self._compiler.Precompile(request, metadata=self._arguments["metadata"]):
+                if reply.HasField("failed"):
+                    yield reply.index, failure_of(reply.failed)
+                else:
+                    yield reply.index, _compiled(reply.done.info, reply.done.cached)
+        except grpc.RpcError as error:
+            raise call_failed(error) from error
+
+    def explain(
+        self,
+        source: str | Mapping[str, Any] | bool,
+        fingerprint: str,
+        *,
+        kind: str = "json_schema",
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[bool, list[dict[str, Any]], dict[str, Any]]:
+        """(accepted, diagnostics, report) of a source; nothing is kept."""
+        compiled = compile_request(source, fingerprint, kind=kind, options=options)
+        fields = {f.name: v for f, v in compiled.ListFields()}
+        request = compiler_pb2.ExplainRequest(**fields)
+        reply = self._call(lambda: self._compiler.Explain(request, **self._arguments))
+        diagnostics = [diagnostic_fields(d) for d in reply.diagnostics]
+        return reply.accepted, diagnostics, plain_numbers(MessageToDict(reply.info.report))
 
     def capabilities(self) -> dict[str, Any]:
         """The server's versions, kinds, limits and sizes."""
         request = compiler_pb2.GetCapabilitiesRequest()
-        reply = self._call(lambda: self._compiler.GetCapabilities(request, timeout=self._timeout))
+        reply = self._call(lambda: self._compiler.GetCapabilities(request, **self._arguments))
         fields: dict[str, Any] = MessageToDict(reply, preserving_proto_field_name=True)
         return fields
 
@@ -210,6 +279,8 @@ class RegistryClient:
     def fetch_path(self, digest: str | BlobDigest, kind: str = "blob") -> Path:
         """Like `fetch`, the file on disk."""
         wanted = digest if isinstance(digest, BlobDigest) else BlobDigest(digest, 0)
+        if self.cache.is_revoked(wanted.hash):
+            raise ArtifactRevoked(wanted.hash)
         found = self.cache.find(kind, wanted.hash)
         return found or self.cache.put(kind, wanted.hash, self._download(wanted))
 
@@ -245,7 +316,7 @@ class RegistryClient:
 
         def go_on() -> None:
             request = registry_pb2.FetchRequest(digest=digest, offset=len(received))
-            for chunk in self._registry.Fetch(request, timeout=self._timeout):
+            for chunk in self._registry.Fetch(request, **self._arguments):
                 if chunk.offset != len(received):
                     raise CorruptDownload(f"bytes from {len(received)}", f"bytes from {chunk.offset}")
                 received.extend(chunk.data)
@@ -263,11 +334,39 @@ class RegistryClient:
                 return call()
             except grpc.RpcError as error:
                 failed = call_failed(error)
+                if failed.reason == "REVOKED":
+                    hash_ = failed.metadata.get("artifact_hash", "")
+                    self.cache.revoke(hash_)
+                    raise ArtifactRevoked(hash_, failed.metadata.get("why", "")) from error
                 again = failed.code == "UNAVAILABLE" or failed.retry_after is not None
                 if attempt == self._attempts or not again:
                     raise failed from error
                 time.sleep(failed.retry_after or 0.1 * 2**attempt)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def compile_request(
+    source: str | Mapping[str, Any] | bool,
+    fingerprint: str,
+    *,
+    kind: str = "json_schema",
+    options: Mapping[str, Any] | None = None,
+    limits_profile: str = "",
+    validate_only: bool = False,
+    request_id: str = "",
+) -> compiler_pb2.CompileRequest:
+    """The arguments of `RegistryClient.compile` as a message. Raises ValueError."""
+    if kind not in _KINDS:
+        raise ValueError(f"no such kind: {kind}")
+    return compiler_pb2.CompileRequest(
+        source=source if isinstance(source, str) else json.dumps(source, ensure_ascii=False),
+        kind=_KINDS[kind],
+        options=options_message(options or {}),
+        tokenizer_fingerprint=fingerprint,
+        limits_profile=limits_profile,
+        validate_only=validate_only,
+        request_id=request_id,
+    )
 
 
 def options_message(options: Mapping[str, Any]) -> types_pb2.CompileOptions:

@@ -1,0 +1,231 @@
+"""The client's part for names: publish, promote, roll back, pin, revoke, list, watch, lease.
+
+A change of names that's tried again must not happen twice, so each carries a request id, a random one unless the
+caller gives it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import grpc
+
+from maskwright.v1 import registry_pb2
+from maskwright.workers.client.errors import call_failed
+
+_Result = TypeVar("_Result")
+_KINDS = {number: name.removeprefix("KIND_").lower() for name, number in registry_pb2.Change.Kind.items()}
+
+
+@dataclass(frozen=True)
+class NamedArtifact:
+    fingerprint: str
+    key: str
+    hash: str
+    size: int
+
+
+@dataclass(frozen=True)
+class NamedVersion:
+    """`published_at` is for people: ISO 8601 by the server's clock. `channels` point to it."""
+
+    name: str
+    version: int
+    artifacts: tuple[NamedArtifact, ...]
+    note: str
+    published_at: str
+    published_by: str
+    revision: int
+    pinned: bool
+    channels: tuple[str, ...]
+    revoked: bool
+
+
+@dataclass(frozen=True)
+class NameSummary:
+    """`channels`: name to version."""
+
+    name: str
+    latest: int
+    channels: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One revision. kind: "publish", "promote", "rollback", "pin", "retire", "revoke", "collect"."""
+
+    revision: int
+    kind: str
+    name: str
+    channel: str
+    version: int
+    artifact_hash: str
+    reason: str
+    at: str
+    by: str
+
+
+class NameCalls:
+    """Mixed into `RegistryClient`."""
+
+    _registry: Any
+    _arguments: dict[str, Any]
+
+    def _call(self, call: Callable[[], _Result]) -> _Result:
+        raise NotImplementedError
+
+    def publish(self, name: str, artifact_keys: Sequence[str], note: str = "", request_id: str = "") -> int:
+        """Adds a version of a name; returns its number. Raises CallFailed, ServiceUnavailable."""
+        request = registry_pb2.PublishRequest(
+            name=name, artifact_keys=artifact_keys, note=note, request_id=request_id or _new_id()
+        )
+        version: int = self._call(lambda: self._registry.Publish(request, **self._arguments)).version
+        return version
+
+    def promote(
+        self, name: str, channel: str, version: int, *, expected: int | None = None, request_id: str = ""
+    ) -> int:
+        """Points a channel to a version, with `expected` only from there; returns the revision."""
+        request = registry_pb2.PromoteRequest(
+            name=name,
+            channel=channel,
+            version=version,
+            expected_version=expected,
+            request_id=request_id or _new_id(),
+        )
+        revision: int = self._call(lambda: self._registry.Promote(request, **self._arguments)).revision
+        return revision
+
+    def rollback(
+        self,
+        name: str,
+        channel: str,
+        *,
+        to: int | None = None,
+        expected: int | None = None,
+        request_id: str = "",
+    ) -> int:
+        """Points a channel to what it pointed to before; returns that version."""
+        request = registry_pb2.RollbackRequest(
+            name=name,
+            channel=channel,
+            to_version=to,
+            expected_version=expected,
+            request_id=request_id or _new_id(),
+        )
+        version: int = self._call(lambda: self._registry.Rollback(request, **self._arguments)).version
+        return version
+
+    def pin(self, name: str, version: int, pinned: bool = True) -> int:
+        """Keeps a version from retention, or no longer; returns the revision."""
+        request = registry_pb2.PinRequest(name=name, version=version, pinned=pinned, request_id=_new_id())
+        revision: int = self._call(lambda: self._registry.Pin(request, **self._arguments)).revision
+        return revision
+
+    def revoke(self, artifact_hash: str, reason: str) -> int:
+        """Stops an artifact being served, for good; returns the revision."""
+        request = registry_pb2.RevokeRequest(
+            artifact_hash=artifact_hash, reason=reason, request_id=_new_id()
+        )
+        revision: int = self._call(lambda: self._registry.Revoke(request, **self._arguments)).revision
+        return revision
+
+    def names(self, prefix: str = "") -> list[NameSummary]:
+        """All names that begin so, in order."""
+        found: list[NameSummary] = []
+        request = registry_pb2.ListNamesRequest(prefix=prefix, page_size=1000)
+        while True:
+            reply = self._call(lambda: self._registry.ListNames(request, **self._arguments))
+            for n in reply.names:
+                channels = {c.channel: c.version for c in n.channels}
+                found.append(NameSummary(n.name, n.latest_version, channels))
+            request.page_token = reply.next_page_token
+            if not request.page_token:
+                return found
+
+    def versions(self, name: str) -> list[NamedVersion]:
+        """A name's versions, latest first."""
+        found: list[NamedVersion] = []
+        request = registry_pb2.ListVersionsRequest(name=name, page_size=1000)
+        while True:
+            reply = self._call(lambda: self._registry.ListVersions(request, **self._arguments))
+            found += [_version(v) for v in reply.versions]
+            request.page_token = reply.next_page_token
+            if not request.page_token:
+                return found
+
+    def watch(self, after: int = 0, names: Sequence[str] = ()) -> Iterator[tuple[int, Change | None]]:
+        """(revision, change) pairs after a revision; without a change the caller has all up to the revision.
+
+        Ends when the server drains; raises ServiceUnavailable when it's gone. Go on with the last revision.
+        """
+        request = registry_pb2.WatchRequest(after_revision=after, names=names)
+        stream = self._registry.Watch(request, metadata=self._arguments["metadata"])
+        try:
+            for message in stream:
+                yield message.revision, change_of(message)
+        except grpc.RpcError as error:
+            raise call_failed(error) from error
+        finally:
+            stream.cancel()
+
+    def lease(self, artifact_hashes: Sequence[str], seconds: int, lease_id: str = "") -> str:
+        """Keeps artifacts from garbage collection; returns the lease's id, to renew it with."""
+        request = registry_pb2.LeaseRequest(
+            lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
+        )
+        self._call(lambda: self._registry.Lease(request, **self._arguments))
+        return str(request.lease_id)
+
+
+def named_request(
+    name: str, version: int | None, channel: str, fingerprint: str, min_revision: int
+) -> dict[str, Any]:
+    """The fields of a ResolveRequest by name. Takes `name@7` and `name:channel` too. Raises ValueError."""
+    if "@" in name:
+        name, _, number = name.partition("@")
+        version = int(number)
+    elif ":" in name:
+        name, _, channel = name.partition(":")
+    if version is not None and channel:
+        raise ValueError("a version or a channel, not both")
+    named = registry_pb2.NamedVersion(name=name)
+    if version is not None:
+        named.version = version
+    elif channel:
+        named.channel = channel
+    return {"named": named, "tokenizer_fingerprint": fingerprint, "min_revision": min_revision}
+
+
+def change_of(message: registry_pb2.WatchResponse) -> Change | None:
+    if not message.HasField("change"):
+        return None
+    c = message.change
+    kind = _KINDS.get(c.kind, "unspecified")
+    return Change(c.revision, kind, c.name, c.channel, c.version, c.artifact_hash, c.reason, c.at, c.by)
+
+
+def _version(v: registry_pb2.Version) -> NamedVersion:
+    artifacts = tuple(
+        NamedArtifact(a.tokenizer_fingerprint, a.artifact_key, a.artifact.hash, a.artifact.size_bytes)
+        for a in v.artifacts
+    )
+    return NamedVersion(
+        v.name,
+        v.version,
+        artifacts,
+        v.note,
+        v.published_at,
+        v.published_by,
+        v.revision,
+        v.pinned,
+        tuple(v.channels),
+        v.revoked,
+    )
+
+
+def _new_id() -> str:
+    return secrets.token_hex(16)
