@@ -9,11 +9,15 @@ from typing import Literal
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.grammar.assemble import assemble
 from maskwright.compiler.grammar.conflicts import refuse_conflicts, review
-from maskwright.compiler.grammar.lark_tables import ConflictsFound, Tables, read_tables
-from maskwright.compiler.grammar.liveness import Liveness, cut_bytes, cut_dead
-from maskwright.compiler.grammar.pushdown import Lexing, Machine, PushdownBuilder
-from maskwright.compiler.options import Limits
+from maskwright.compiler.grammar.embed import compile_embedded, take_embedded
+from maskwright.compiler.grammar.emit import emit
+from maskwright.compiler.grammar.lark_tables import ConflictsFound, read_tables
+from maskwright.compiler.grammar.liveness import Live, cut_bytes, cut_dead
+from maskwright.compiler.grammar.machine import Lexing, Machine
+from maskwright.compiler.grammar.pushdown import Pushdown
+from maskwright.compiler.options import CompileOptions, Limits
 
 ALL_BYTES = (1 << 256) - 1
 
@@ -49,10 +53,13 @@ def build_grammar(
     limits: Limits | None = None,
     deadline: float | None = None,
     spellable: int = ALL_BYTES,
+    library: ByteAutomaton | None = None,
+    compile_options: CompileOptions | None = None,
 ) -> GrammarResult:
-    """Compile a Lark grammar. `spellable`: bytes, as bits, that texts may hold (those that the vocabulary
-    has a token for).
+    """Compile a grammar in Lark's notation, with `%json` and `%regex` values.
 
+    spellable: bytes, as bits, that texts may hold (those that the vocabulary has a token for).
+    library, compile_options: the vocabulary's frames, and the options for embedded values.
     Raises CompileError (with lark's own message for what lark refuses) and LimitExceeded.
     """
     options, limits = options or GrammarOptions(), limits or Limits()
@@ -61,39 +68,37 @@ def build_grammar(
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     if deadline is None:
         deadline = time.monotonic() + limits.compile_seconds
+    text, values = take_embedded(grammar)
+    embedded = compile_embedded(values, compile_options or CompileOptions(), limits, library, deadline, spellable)
     try:
-        tables = read_tables(grammar, options.start)
+        tables = read_tables(text, options.start, frozenset(embedded))
     except ConflictsFound as e:
         assert e.findings is not None
         raise refuse_conflicts(e.findings) from e
     notes = review(tables, options.strict)
-    automaton, missing = build_automaton(tables, options, limits, deadline, spellable)
-    return GrammarResult(minimise(automaton), (*notes, *_notes(missing)))
+    pushdown = Pushdown(tables, commit=options.fallback == "commit", embedded=embedded)
+    live, machine, missing = _live(pushdown, limits, deadline, spellable)
+    return GrammarResult(minimise(emit(live, machine, embedded, library)), (*notes, *_notes(missing)))
 
 
-def build_automaton(
-    tables: Tables, options: GrammarOptions, limits: Limits, deadline: float, spellable: int = ALL_BYTES
-) -> tuple[ByteAutomaton, list[int]]:
-    """The live automaton of tables, and the bytes left out. Controls whose edges mustn't be lost are made
-    explicit, and all is built again.
+def _live(pushdown: Pushdown, limits: Limits, deadline: float, spellable: int) -> tuple[Live, Machine, list[int]]:
+    """The live machine and the bytes left out.
+
+    Controls whose edges mustn't be lost are made explicit, and all is built again.
     """
-    builder = PushdownBuilder(tables, commit=options.fallback == "commit", limits=limits, deadline=deadline)
     while True:
-        machine, controls = builder.build()
+        machine, controls = assemble(pushdown, limits, deadline)
         missing = cut_bytes(machine, spellable)
-        found = _live(machine, limits, deadline, missing)
-        more = {
-            c
-            for n, low, high in found.shadowed
-            if isinstance(c := controls[n], Lexing) and builder.follows(c, low, high)
-        }
+        live = _cut(machine, limits, deadline, missing)
+        shadowed = ((controls[n], low, high) for n, low, high in live.shadowed)
+        more = {c for c, low, high in shadowed if isinstance(c, Lexing) and pushdown.follows(c, low, high)}
         if not more:
-            return found.automaton, missing
-        assert not more <= builder.explicit
-        builder.explicit |= more
+            return live, machine, missing
+        assert not more <= pushdown.explicit
+        pushdown.explicit |= more
 
 
-def _live(machine: Machine, limits: Limits, deadline: float, missing: list[int]) -> Liveness:
+def _cut(machine: Machine, limits: Limits, deadline: float, missing: list[int]) -> Live:
     try:
         return cut_dead(machine, limits, deadline)
     except CompileError as refused:

@@ -117,8 +117,8 @@ class Tables:
         return len(self.actions)
 
 
-def read_tables(grammar: str, start: str = "start") -> Tables:
-    """Lark's tables of a grammar.
+def read_tables(grammar: str, start: str = "start", declared: frozenset[str] = frozenset()) -> Tables:
+    """Lark's tables of a grammar. `declared`: terminals that may lack a pattern.
 
     Raises ConflictsFound for reduce/reduce conflicts; CompileError for whatever else lark refuses, for
     %declare and for foreign imports.
@@ -140,7 +140,7 @@ def read_tables(grammar: str, start: str = "start") -> Tables:
         raise CompileError(
             Diagnostic(Code.UNSUPPORTED_GRAMMAR, "the grammar nests too deep", detail={"stage": "lark"})
         ) from e
-    return _copy_tables(lark, start)
+    return _copy_tables(lark, start, declared)
 
 
 class _Reader(Lark):
@@ -257,11 +257,11 @@ def _itemsets(start: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
                 queue.append(((*prefix, str(symbol.name)), after))
 
 
-def _copy_tables(lark: Any, start: str) -> Tables:
+def _copy_tables(lark: Any, start: str, declared: frozenset[str]) -> Tables:
     table = lark.parser.parser._parse_table
     contextual = lark.parser.lexer
     rules = frozenset(r.origin.name for r in lark.rules)
-    _check_terminals(lark, table, rules)
+    _check_terminals(lark, table, rules | declared)
     order = _number_states(table.states, table.start_states[start])
     place = {old: new for new, old in enumerate(order)}
     lexers: dict[Lexer, int] = {}
@@ -323,10 +323,10 @@ def _copy_terminal(t: Any) -> Terminal:
     return Terminal(t.name, t.pattern.to_regexp(), t.user_repr(), t.priority, t.pattern.type == "re")
 
 
-def _check_terminals(lark: Any, table: Any, rules: frozenset[str]) -> None:
+def _check_terminals(lark: Any, table: Any, excepted: frozenset[str]) -> None:
     """What lark's own validation checks, as diagnostics; and terminals that nothing defines."""
     known = {t.name: t for t in lark.terminals}
-    needed = sorted({s for row in table.states.values() for s in row if s not in rules and s != END})
+    needed = sorted({s for row in table.states.values() for s in row if s not in excepted and s != END})
     for name in [*needed, *sorted(lark.ignore_tokens)]:
         t = known.get(name)
         if t is None or t.pattern is None:

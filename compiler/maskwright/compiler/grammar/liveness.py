@@ -1,4 +1,4 @@
-"""Cut what can't finish, per context, and write the result as a `ByteAutomaton`.
+"""Cut what can't finish, per context.
 
     reach(c)       = verdicts with which the level that control c starts in can end       (least fixpoint;
                    pre* of a pushdown system)
@@ -22,9 +22,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.automaton.ir import Edge, Move
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
-from maskwright.compiler.grammar.pushdown import Machine, Stack, Transition
+from maskwright.compiler.grammar.machine import Machine, Stack, Transition
 from maskwright.compiler.options import Limits
 
 Bits = int
@@ -32,15 +32,23 @@ Path = tuple[Stack, int]
 """What's pushed, and the control after it."""
 
 
-@dataclass(slots=True)
-class Liveness:
-    """`shadowed`: (lazy control, low, high) of edges that were lost beside a live verdict."""
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The live part, numbered from 0 with the start first; verdicts are the machine's.
 
-    automaton: ByteAutomaton
+    `controls`, `symbols`: what they were in the machine. `shadowed`: (control of the machine, low, high) of
+    a lazy control's edges that were lost beside a live verdict.
+    """
+
+    controls: list[int]
+    edges: list[tuple[Edge, ...]]
+    verdict: list[int]
+    symbols: list[int]
+    returns: list[dict[int, Move]]
     shadowed: list[tuple[int, int, int]]
 
 
-def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = None) -> Liveness:
+def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = None) -> Live:
     """The live part of a machine. Raises CompileError (UNSATISFIABLE) when there's none, LimitExceeded."""
     return _Cut(m, limits or Limits(), deadline).run()
 
@@ -169,7 +177,7 @@ class _Cut:
         self.verdict: list[int] = []
         self.shadowed: set[tuple[int, int, int]] = set()
 
-    def run(self) -> Liveness:
+    def run(self) -> Live:
         m = self.m
         accept = 1 << m.verdict[m.accept]
         if not self.reach[m.start] & accept:
@@ -183,7 +191,14 @@ class _Cut:
                 done += 1
             else:
                 returns.append(self.returns(*self.symbol_order[len(returns)]))
-        return Liveness(self.write(returns), sorted(self.shadowed))
+        return Live(
+            [c for c, _ in self.order],
+            self.edges,
+            self.verdict,
+            [s for s, _ in self.symbol_order],
+            returns,
+            sorted(self.shadowed),
+        )
 
     def usable(self, s: int, use: Bits) -> Bits:
         found = self.usable_memo.get((s, use))
@@ -251,33 +266,6 @@ class _Cut:
             if move is not None:
                 out[v] = move
         return out
-
-    # -- writing ---------------------------------------------------------------------------------------------
-
-    def write(self, returns: list[dict[int, Move]]) -> ByteAutomaton:
-        """Verdicts with the same returns everywhere become one; the accepting one stays apart."""
-        accept = self.m.verdict[self.m.accept]
-        columns: dict[int, list[tuple[int, Move]]] = {v: [] for v in self.verdict if v >= 0 and v != accept}
-        for n, row in enumerate(returns):
-            for v, move in row.items():
-                if v in columns:
-                    columns[v].append((n, move))
-        numbers: dict[tuple[tuple[int, Move], ...], int] = {}
-        new = {accept: 0}
-        for v in sorted(columns):
-            new[v] = numbers.setdefault(tuple(columns[v]), len(numbers) + 1)
-        a = ByteAutomaton(start=0, accepting_verdicts=frozenset({0}))
-        a.frames = [FrameInfo("grammar", "", len(numbers) + 1)]
-        a.edges = self.edges
-        a.verdict = [new[v] if v >= 0 else -1 for v in self.verdict]
-        a.frame = [0] * len(self.edges)
-        for row in returns:
-            moves: list[Move | None] = [None] * (len(numbers) + 1)
-            for v, move in row.items():
-                if v in new:
-                    moves[new[v]] = move
-            a.symbols.append(Symbol(0, 0, tuple(moves)))
-        return a
 
 
 def _union(parts: Iterable[Bits]) -> Bits:

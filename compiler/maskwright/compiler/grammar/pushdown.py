@@ -25,15 +25,26 @@ which loses texts and never lets a wrong one through.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
 
-from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
+from maskwright.compiler.grammar.embed import EmbeddedFrame
 from maskwright.compiler.grammar.lark_tables import END, Reduce, Shift, Tables
+from maskwright.compiler.grammar.machine import (
+    ACCEPT,
+    Accept,
+    Begin,
+    Effect,
+    Enter,
+    Go,
+    Lexing,
+    Outcome,
+    Pop,
+    Stack,
+)
 from maskwright.compiler.grammar.scan import (
     IGNORED,
     History,
@@ -45,7 +56,6 @@ from maskwright.compiler.grammar.scan import (
     Scanner,
     ScanState,
 )
-from maskwright.compiler.options import Limits
 from maskwright.compiler.regular import Classifier, classify, one_of, to_bytes
 from maskwright.compiler.regular.codepoints import Ranges, intersect, partition, subtract, unite
 
@@ -58,108 +68,19 @@ stand.
 """
 MULTI: Ranges = ((0x80, 0x10FFFF),)
 FIRST_LEAD = 0xC2
-Stack = tuple[int, ...]
 
 
-class Go(NamedTuple):
-    """The lexer goes on in `scan`; `stack` is the known part, its top last."""
-
-    stack: Stack
-    scan: ScanState
-
-
-class Pop(NamedTuple):
-    """`more` further symbols are popped, then one is exposed and a goto by `origin` is made; then `terminal`
-    is tried again.
-    """
-
-    terminal: str
-    origin: str
-    more: int
-    rest: Rest
-
-
-class Accept(NamedTuple):
-    """The text is a member."""
-
-
-Outcome = Go | Pop | Accept | None
-ACCEPT = Accept()
-
-
-class Enter(NamedTuple):
-    """Into the middle of a character: state `state` of the automaton that tells `sets` apart; `exits[i]`
-    follows set i.
-    """
-
-    sets: tuple[Ranges, ...]
-    state: int
-    exits: tuple[Go | Pop | Accept, ...]
-
-
-class InCharacter(NamedTuple):
-    """A control in the middle of a character, shared by all contexts; at its end the verdict is the set's
-    number.
-    """
-
-    sets: tuple[Ranges, ...]
-    state: int
-
-
-class Exit(NamedTuple):
-    """The verdict of a character's end."""
-
-    number: int
-
-
-class Lexing(NamedTuple):
-    """A control in the middle of, or before, a lexeme."""
-
-    top: int
-    scan: ScanState
-
-
-Control = Lexing | InCharacter | Pop | Accept
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """Bytes low..high push LR states and go to a control."""
-
-    low: int
-    high: int
-    pushes: Stack
-    target: int
-
-
-@dataclass(slots=True)
-class Machine:
-    """Controls by number; `returns[s][v]` says where verdict v leads over LR state s: (pushes, control)."""
-
-    edges: list[list[Transition]] = field(default_factory=list)
-    verdict: list[int] = field(default_factory=list)
-    lazy: list[bool] = field(default_factory=list)
-    """Whether the control's verdict is taken before a byte that comes after it (and not at the end alone)."""
-    returns: dict[int, dict[int, tuple[Stack, int]]] = field(default_factory=lambda: defaultdict(dict))
-    names: list[str] = field(default_factory=list)
-    n_verdicts: int = 0
-    start: int = 0
-    accept: int = 0
-
-
-class PushdownBuilder:
-    """Builds the machine; `explicit` names controls that may not wait for the next byte."""
+class Pushdown:
+    """What each control does. `explicit` names controls that may not wait for the next byte."""
 
     def __init__(
         self,
         tables: Tables,
         *,
         commit: bool = False,
-        limits: Limits | None = None,
-        deadline: float | None = None,
+        embedded: dict[str, EmbeddedFrame] | None = None,
     ) -> None:
-        self.tables, self.commit = tables, commit
-        self.limits, self.deadline = limits or Limits(), deadline
+        self.tables, self.commit, self.embedded = tables, commit, embedded or {}
         self.scanner = Scanner(tables)
         self.below: list[set[int]] = [set() for _ in range(tables.n_states)]
         self.shifted: dict[str, set[int]] = defaultdict(set)
@@ -175,6 +96,10 @@ class PushdownBuilder:
         self.settled: dict[Lexing, ScanState] = {}
         self.idle: dict[tuple[int, ScanState], Ranges] = {}
         self.explicit: set[Lexing] = set()
+        self.opened: dict[int, list[tuple[int, int, str]]] = {}
+        if self.embedded and any(not b.local for b in self.scanner.program.behinds):
+            message = "embedded values don't go with terminals that look back over their start"
+            raise CompileError(Diagnostic(Code.UNSUPPORTED_GRAMMAR, message))
 
     # -- the parser ------------------------------------------------------------------------------------------
 
@@ -211,6 +136,8 @@ class PushdownBuilder:
     def lex(self, stack: Stack, rest: Rest) -> Outcome:
         """Start a lexeme in the top state, on the bytes to read again."""
         scan = self.scanner.start(self.tables.lexer_of[stack[-1]], rest.history)
+        if rest.text and (inside := self.opens(stack[-1], rest.text[0])):
+            raise self.clash(rest.text[0], inside, "what the lexer reads again")
         for i, byte in enumerate(rest.text):
             found = self.scan_byte(stack[-1], scan, byte)
             if found is None:
@@ -237,6 +164,44 @@ class PushdownBuilder:
                     return scan.fallback._replace(rest=scan.fallback.rest.then(byte))
                 return m.hit if m.kind == "done" else self.settle(top, scan, m)
         return None
+
+    # -- embedded values -------------------------------------------------------------------------------------
+
+    def openings(self, top: int) -> list[tuple[int, int, str]]:
+        """Ranges of bytes that begin an embedded value in an LR state, by increasing byte."""
+        if top not in self.opened:
+            found: list[tuple[int, int, str]] = []
+            for terminal, frame in self.embedded.items():
+                if self.act((top,), terminal, self.fresh_rest()) is not None:
+                    found += [(low, high, terminal) for low, high in frame.first_bytes()]
+            found.sort()
+            for one, two in pairwise(found):
+                if two[0] <= one[1]:
+                    raise self.clash(two[0], one[2], two[2])
+            self.opened[top] = found
+        return self.opened[top]
+
+    def opens(self, top: int, byte: int) -> str | None:
+        """The embedded terminal that a byte begins."""
+        if not self.embedded:
+            return None
+        return next((t for low, high, t in self.openings(top) if low <= byte <= high), None)
+
+    def fresh_rest(self) -> Rest:
+        return Rest(b"", tuple(None for _ in self.scanner.program.behinds))
+
+    def clash(self, byte: int, *names: str) -> CompileError:
+        """Two things begin with one byte, one of them an embedded value."""
+        shown = [f"%{self.embedded[n].source.kind}" if n in self.embedded else self.shown(n) for n in names]
+        span = next(self.embedded[n].source.span for n in names if n in self.embedded)
+        message = f"{' and '.join(shown)} may both begin with byte {chr(byte)!r} at one place"
+        detail = {"terminals": list(names), "byte": byte}
+        hint = "put them into one value, with anyOf, or mark them with different texts"
+        return CompileError(Diagnostic(Code.UNSUPPORTED_GRAMMAR, message, span=span, detail=detail, hint=hint))
+
+    def shown(self, name: str) -> str:
+        found = self.tables.terminals.get(name)
+        return "an ignored terminal" if name == IGNORED else found.shown if found is not None else name
 
     # -- bytes to read again ---------------------------------------------------------------------------------
 
@@ -289,10 +254,9 @@ class PushdownBuilder:
     def refused_rest(self, hit: Hit, state: ScanState) -> CompileError:
         """The refusal, by the terminals' names."""
         owner = self.scanner.program.owner
-        terminals = self.tables.terminals
         longer = sorted({owner[i.pc] for i in state.items if isinstance(i, Run)})
-        shown = [terminals[n].shown if n in terminals else n for n in longer]
-        name = terminals[hit.terminal].shown if hit.terminal in terminals else "an ignored terminal"
+        shown = [self.shown(n) for n in longer]
+        name = self.shown(hit.terminal)
         return CompileError(
             Diagnostic(
                 Code.UNSUPPORTED_GRAMMAR,
@@ -325,6 +289,8 @@ class PushdownBuilder:
     def effect(self, top: int, rest: Rest) -> Hashable | None:
         """What reading `rest` in LR state `top` leads to, as far as all that follows can tell."""
         scan = self.scanner.start(self.tables.lexer_of[top], rest.history)
+        if rest.text and self.opens(top, rest.text[0]):
+            return (top, rest)
         for i, byte in enumerate(rest.text):
             found = self.scan_byte(top, scan, byte)
             if found is None:
@@ -338,10 +304,28 @@ class PushdownBuilder:
 
     # -- what a control does ---------------------------------------------------------------------------------
 
-    def outcomes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
-        """For bytes low..high: ranges and what they lead to, by increasing byte; bytes left out can't
-        follow.
-        """
+    def outcomes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[Effect]:
+        """What bytes low..high lead to, by increasing byte; bytes left out can't follow."""
+        if not self.embedded or not scan.fresh:
+            yield from self.lexemes(stack, scan, low, high)
+            return
+        found: list[Effect] = list(self.lexemes(stack, scan, low, high))
+        for a, b, terminal in self.openings(stack[-1]):
+            if max(a, low) > min(b, high):
+                continue
+            for x, y, _ in found:
+                if x <= b and a <= y:
+                    raise self.clash(max(x, a), terminal, self.beginning(scan, max(x, a)))
+            found.append((max(a, low), min(b, high), Begin(stack, terminal)))
+        yield from sorted(found, key=lambda effect: effect[:2])
+
+    def beginning(self, scan: ScanState, byte: int) -> str:
+        """A terminal that a byte begins."""
+        p = self.scanner.program
+        runs = (i.pc for i in scan.items if isinstance(i, Run))
+        return next(p.owner[pc] for pc in runs if self.scanner.target(pc, byte) >= 0)
+
+    def lexemes(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[Effect]:
         for m in self.scanner.moves(scan):
             a, b = max(low, m.low), min(high, m.high)
             if a > b:
@@ -354,7 +338,7 @@ class PushdownBuilder:
             else:
                 yield from self.fall(stack, scan, a, b)
 
-    def fall(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[tuple[int, int, Outcome]]:
+    def fall(self, stack: Stack, scan: ScanState, low: int, high: int) -> Iterator[Effect]:
         hit = scan.fallback
         assert hit is not None
         now = self.act(stack, hit.terminal, hit.rest)
@@ -424,6 +408,8 @@ class PushdownBuilder:
     def sets_ahead(self, stack: Stack, scan: ScanState) -> list[Ranges] | None:
         """Sets of characters that the next byte may have to tell apart, after a fallback too."""
         sets = self.scanner.next_sets(scan)
+        if scan.fresh and self.embedded and self.openings(stack[-1]):
+            return None
         hit = scan.fallback
         if sets is None or hit is None:
             return sets
@@ -433,13 +419,13 @@ class PushdownBuilder:
         more = self.sets_ahead(after.stack, after.scan)
         return None if more is None else sets + more
 
-    def decide(self, control: Lexing) -> tuple[list[tuple[int, int, Outcome | Enter]], Outcome, bool]:
+    def decide(self, control: Lexing) -> tuple[list[Effect], Outcome, bool]:
         """Its bytes' outcomes, its verdict, and whether the verdict is lazy."""
         stack = (control.top,)
         pop = self.waiting(control)
         calls = self.characters(control)
         top = 255 if calls is None else FIRST_LEAD - 1
-        out: list[tuple[int, int, Outcome | Enter]] = []
+        out: list[Effect] = []
         if pop is not None:
             for m in self.scanner.moves(control.scan):
                 if m.low > top or m.kind == "fall":
@@ -453,16 +439,6 @@ class PushdownBuilder:
                 return [*out, *(calls or ())], pop, True
         out = [*self.outcomes(stack, control.scan, 0, top), *(calls or ())]
         return out, self.finish(stack, control.scan), False
-
-    # -- building --------------------------------------------------------------------------------------------
-
-    def build(self) -> tuple[Machine, list[Control]]:
-        """Everything that can be reached, as far as LR states alone tell, and what its controls stand for.
-
-        Raises LimitExceeded, CompileError.
-        """
-        b = _Build(self)
-        return b.run(), b.keys
 
 
 def _characters_of(lead: int) -> tuple[int, int]:
@@ -484,124 +460,3 @@ def tell_apart(sets: tuple[Ranges, ...]) -> Classifier:
     return to_bytes(
         classify([one_of(s) for s in sets], lambda inside: inside.index(True) if any(inside) else -1), "utf8"
     )
-
-
-class _Build:
-    def __init__(self, builder: PushdownBuilder) -> None:
-        self.b = builder
-        self.out = Machine()
-        self.numbers: dict[Control, int] = {}
-        self.keys: list[Control] = []
-        self.verdicts: dict[Pop | Accept | Exit, int] = {ACCEPT: 0}
-        self.after: dict[tuple[tuple[Stack, int], ...], int] = {}
-        """Symbols of called characters, by where they return to; numbered after the LR states."""
-        self.work: list[Control] = []
-        self.pairs: set[tuple[Pop, int]] = set()
-        self.exposed: list[tuple[Pop, int]] = []
-
-    def run(self) -> Machine:
-        self.out.accept = self.control(ACCEPT)
-        history = self.b.scanner.text_start()
-        start = self.b.lex((0,), Rest(b"", history))
-        assert isinstance(start, Go)
-        self.out.start = self.control(Lexing(0, start.scan))
-        while self.work or self.exposed:
-            if self.work:
-                self.expand(self.work.pop())
-            else:
-                self.expose(*self.exposed.pop())
-        self.out.n_verdicts = len(self.verdicts)
-        return self.out
-
-    def control(self, key: Control) -> int:
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.keys)
-            if found >= self.b.limits.states:
-                raise LimitExceeded("states", self.b.limits.states, found + 1, "pushdown")
-            if self.b.deadline is not None and found % 64 == 0 and time.monotonic() > self.b.deadline:
-                seconds = self.b.limits.compile_seconds
-                raise LimitExceeded("compile_seconds", seconds, seconds, "pushdown")
-            self.keys.append(key)
-            self.out.edges.append([])
-            self.out.verdict.append(-1)
-            self.out.lazy.append(False)
-            self.work.append(key)
-        return found
-
-    def expand(self, key: Control) -> None:
-        n = self.numbers[key]
-        if isinstance(key, InCharacter):
-            self.expand_character(n, key)
-            return
-        if not isinstance(key, Lexing):
-            self.out.verdict[n] = self.verdict(key)
-            return
-        outcomes, verdict, lazy = self.b.decide(key)
-        self.out.lazy[n] = lazy
-        edges = self.out.edges[n]
-        for low, high, outcome in outcomes:
-            if outcome is None:
-                continue
-            pushes, target = self.move(outcome, key.top)
-            if edges and edges[-1].high + 1 == low and (edges[-1].pushes, edges[-1].target) == (pushes, target):
-                edges[-1] = Transition(edges[-1].low, high, pushes, target)
-            else:
-                edges.append(Transition(low, high, pushes, target))
-        if verdict is not None:
-            assert not isinstance(verdict, Go)
-            self.out.verdict[n] = self.verdict(verdict)
-            self.see(verdict, self.b.below[key.top])
-
-    def expand_character(self, n: int, key: InCharacter) -> None:
-        machine = tell_apart(key.sets)
-        if machine.labels[key.state] >= 0:
-            self.out.verdict[n] = self.verdict(Exit(machine.labels[key.state]))
-        for low, high, t in machine.transitions[key.state]:
-            self.out.edges[n].append(Transition(low, high, (), self.control(InCharacter(key.sets, t))))
-
-    def enter(self, call: Enter, popped: int) -> tuple[Stack, int]:
-        """The return address, and the control inside the character."""
-        moves = tuple(self.move(exit, popped) for exit in call.exits)
-        symbol = self.after.get(moves)
-        if symbol is None:
-            symbol = self.after[moves] = self.b.tables.n_states + len(self.after)
-            self.out.returns[symbol] = {self.verdict(Exit(i)): move for i, move in enumerate(moves)}
-        return (symbol,), self.control(InCharacter(call.sets, call.state))
-
-    def verdict(self, outcome: Pop | Accept | Exit) -> int:
-        return self.verdicts.setdefault(outcome, len(self.verdicts))
-
-    def move(self, outcome: Go | Pop | Accept | Enter, popped: int) -> tuple[Stack, int]:
-        """Where an outcome leads; a Pop goes over what lies below LR state `popped`."""
-        if isinstance(outcome, Enter):
-            return self.enter(outcome, popped)
-        if isinstance(outcome, Go):
-            return outcome.stack[:-1], self.control(Lexing(outcome.stack[-1], outcome.scan))
-        self.see(outcome, self.b.below[popped])
-        return (), self.control(outcome)
-
-    def see(self, outcome: Pop | Accept, symbols: Iterable[int]) -> None:
-        """Symbols that a Pop may find on the stack."""
-        if isinstance(outcome, Pop):
-            for s in sorted(symbols):
-                if (outcome, s) not in self.pairs:
-                    self.pairs.add((outcome, s))
-                    self.exposed.append((outcome, s))
-
-    def expose(self, pop: Pop, symbol: int) -> None:
-        """What a Pop does when `symbol` is on top of the stack."""
-        outcome: Outcome
-        if pop.more:
-            outcome = pop._replace(more=pop.more - 1)
-        else:
-            state = self.b.tables.gotos[symbol].get(pop.origin)
-            if state is None:
-                return
-            if pop.terminal == END and state == self.b.tables.end_state:
-                outcome = ACCEPT
-            else:
-                outcome = self.b.act((symbol, state), pop.terminal, pop.rest)
-        if outcome is not None:
-            v = self.verdict(pop)
-            self.out.returns[symbol][v] = self.move(outcome, symbol)
