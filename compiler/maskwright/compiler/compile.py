@@ -19,7 +19,6 @@ from maskwright.compiler.artifact.writer import ArtifactMeta, write_artifact
 from maskwright.compiler.automaton.explore import explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
-from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
@@ -105,10 +104,16 @@ class Compiler:
         parses it from rule `start`. Raises CompileError with conflicts and terminals by name, LimitExceeded."""
 
         def front(deadline: float) -> _Front:
-            options = GrammarOptions(start=start)
-            spellable = self.prepared.spellable
-            r = build_grammar(grammar, options, limits=self.limits, deadline=deadline, spellable=spellable)
-            return _Front(rebase(r.automaton, self.prepared.library), (), tuple(r.notes))
+            r = build_grammar(
+                grammar,
+                GrammarOptions(start=start),
+                limits=self.limits,
+                deadline=deadline,
+                spellable=self.prepared.spellable,
+                library=self.prepared.library,
+                compile_options=self.options,
+            )
+            return _Front(r.automaton, (), r.notes)
 
         if not isinstance(grammar, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
