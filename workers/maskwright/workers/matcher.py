@@ -138,15 +138,24 @@ class Matcher:
         control, context, stack, entry, _ = state
         row = self._dense[entry >> 1]
         bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
-        if not bit or token in self._stop_text:
+        if not bit or (self._stop_text and token in self._stop_text):
             return self._accept_stop(token)
         data = self._tokens[token]
         if data is None:
             data = self._artifact.pack.text_bytes(token)
-        reached = self._walk(data, control, context, stack)
-        if reached is None:
-            raise self._inconsistent(token)
-        control, context, stack = reached
+        # Most tokens stay in their frame. Those that don't are walked again from their first byte.
+        moves, at = self._moves, control
+        for byte in data:
+            at = moves[at][byte]
+            if at < 0:
+                break
+        if at >= 0 and not self._final[at]:
+            control = at
+        else:
+            reached = self._walk(data, control, context, stack)
+            if reached is None:
+                raise self._inconsistent(token)
+            control, context, stack = reached
         entry = self._context_rows[self._row_offset[context] + control]
         if not entry:
             raise self._inconsistent(token)

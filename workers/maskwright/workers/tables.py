@@ -13,8 +13,8 @@ the pack's, an artifact's own follow. Stored values avoid sentinels, so that the
 
 Every function raises ArtifactError at the first table that breaks a rule, with vectorised checks: time and
 memory are linear in the section lengths. Together the rules guarantee that a matcher never indexes out of
-range and never loops for ever: an edge consumes a byte and pushes a bounded number of symbols, a return
-shortens the stack.
+range and never loops for ever: an edge consumes a byte and pushes a bounded number of symbols, a return shortens the
+stack or pushes, which the matcher counts.
 """
 
 from __future__ import annotations
