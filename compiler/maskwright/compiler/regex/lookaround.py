@@ -138,8 +138,7 @@ class Lookarounds:
         if after is not None:
             if to != EVERYTHING and self.table.swallowed(to, c):
                 to = EVERYTHING
-            old = threads.get(after, 0)
-            threads[after] = EVERYTHING if EVERYTHING in (old, to) else old | to
+            _add(threads, after, to)
 
     def moves(self, bits: Bits, behinds: Behinds) -> Iterator[tuple[Obligations, Bits]]:
         """Where positions go, with the obligations that passing takes on; nothing is stepped yet."""
@@ -194,20 +193,40 @@ class Lookarounds:
         return known
 
     def _discharge(self, obligations: Obligations, c: int, behinds: Behinds) -> Obligations | None:
-        out = []
         wanted: list[Configuration] = []
-        unwanted: list[Configuration] = []
-        for obligation in obligations:
-            negative, config = obligation
+        unwanted: dict[Obligations, Bits] = {}
+        for negative, config in obligations:
             after = DONE if config == DONE else self.steps(config, behinds).get(c, DEAD)
             if after == (DONE if negative else DEAD):
                 return None
-            if after != (DEAD if negative else DONE):
-                out.append(obligation if after is config else (negative, after))
-                (unwanted if negative else wanted).append(after)
-        if wanted and unwanted and not set(wanted).isdisjoint(unwanted):
+            if negative:
+                for key, bits in after:
+                    _add(unwanted, key, bits)
+            elif after != DONE:
+                wanted.append(after)
+        # What none of several sets of threads may do, their union may not.
+        refused = self.normal({key: self._prune(bits) for key, bits in unwanted.items()})
+        if refused == DONE or (refused and any(_inside(config, unwanted) for config in wanted)):
             return None
-        return frozenset(out)
+        kept = {(False, config) for config in self._strongest(wanted)}
+        return frozenset({*kept, (True, refused)} if refused else kept)
+
+    def _strongest(self, wanted: list[Configuration]) -> list[Configuration]:
+        """Without configurations that can do all that another one of the list can."""
+        out: list[Configuration] = []
+        for config in dict.fromkeys(wanted):
+            if not any(self._implies(other, config) for other in out):
+                out = [other for other in out if not self._implies(config, other)]
+                out.append(config)
+        return out
+
+    def _implies(self, one: Configuration, two: Configuration) -> bool:
+        """Whether all that `one` can do `two` can, as far as positions alone tell."""
+        a, b = dict(one).get(FREE, 0), dict(two).get(FREE, 0)
+        return len(one) == 1 and a > 0 and b > 0 and self._prune(a | b) | b == b
+
+    def _prune(self, bits: Bits) -> Bits:
+        return bits if bits == EVERYTHING else self.table.prune(bits)
 
     def normal(self, found: dict[Obligations, Bits]) -> Configuration:
         """Without positions that need fewer obligations elsewhere; `DONE` when one has ended with none."""
@@ -246,3 +265,16 @@ class Lookarounds:
 
     def met(self, obligations: Obligations, behinds: Behinds) -> bool:
         return all(self.accepts(config, behinds) is not negative for negative, config in obligations)
+
+
+def _add(threads: dict[Obligations, Bits], obligations: Obligations, bits: Bits) -> None:
+    old = threads.get(obligations, 0)
+    threads[obligations] = EVERYTHING if EVERYTHING in (old, bits) else old | bits
+
+
+def _inside(config: Configuration, threads: dict[Obligations, Bits]) -> bool:
+    """Whether all threads of a configuration are among others."""
+    return all(
+        (more := threads.get(key, 0)) == EVERYTHING or (bits != EVERYTHING and bits | more == more)
+        for key, bits in config
+    )

@@ -3,6 +3,8 @@
 The table is text (`unicode_tables.txt`, 95 KB; its format is in the generator,
 `tests/unit/regex/make_unicode_tables.py`), read on first use. One version for both dialects and all Python
 versions, so that a pattern means the same everywhere: Python's own tables are older, by its version.
+
+The data is Unicode's (© Unicode, Inc., under the Unicode License, https://www.unicode.org/license.txt).
 """
 
 from __future__ import annotations
