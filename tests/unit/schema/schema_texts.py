@@ -26,9 +26,7 @@ def compiled(schema: Any, base: ByteAutomaton | None = None, **options: Any) -> 
     return automaton
 
 
-def judge(
-    schema: Any, good: list[str], bad: list[str], base: ByteAutomaton | None = None, **options: Any
-) -> None:
+def judge(schema: Any, good: list[str], bad: list[str], base: ByteAutomaton | None = None, **options: Any) -> None:
     """Asserts that the texts are in the language and not in it."""
     automaton = compiled(schema, base, **options)
     assert [t for t in good if not accepts(automaton, t.encode())] == []

@@ -34,9 +34,7 @@ def test_boundaries(low: int, high: int | None) -> None:
 
 
 def test_two_bounds_watched_at_once() -> None:
-    schema = {
-        "oneOf": [{"type": "array", "maxItems": 100}, {"type": "array", "minItems": 65, "maxItems": 128}]
-    }
+    schema = {"oneOf": [{"type": "array", "maxItems": 100}, {"type": "array", "minItems": 65, "maxItems": 128}]}
     check(schema, [n for n in COUNTS if n < 65 or 100 < n <= 128])
 
 

@@ -40,10 +40,7 @@ def test_bounds_are_exact(keyword: str, bound: Decimal, values: list[Decimal]) -
     for value in [*values, *near]:
         want = BOUNDS[keyword](value, bound)
         assert accepts(automaton, format(value, "f").encode()) == want
-        assert (
-            accepts(automaton, (format(value, "f") + ("0" if "." in format(value, "f") else ".0")).encode())
-            == want
-        )
+        assert accepts(automaton, (format(value, "f") + ("0" if "." in format(value, "f") else ".0")).encode()) == want
 
 
 @settings(max_examples=40, deadline=None)

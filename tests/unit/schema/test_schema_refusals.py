@@ -14,9 +14,7 @@ from maskwright.compiler.schema import compile_schema
 
 def faults(schema: Any, **options: Any) -> set[tuple[str, str | None]]:
     with pytest.raises(CompileError) as e:
-        compile_schema(
-            schema if isinstance(schema, str | bytes) else json.dumps(schema), CompileOptions(**options)
-        )
+        compile_schema(schema if isinstance(schema, str | bytes) else json.dumps(schema), CompileOptions(**options))
     return {(d.code.value, d.pointer) for d in e.value.diagnostics}
 
 
@@ -97,13 +95,6 @@ def test_unsatisfiable(schema: Any) -> None:
     assert {code for code, _ in faults(schema)} == {"UNSATISFIABLE"}
 
 
-def test_an_approximated_format_is_residual_where_it_may_have_to_fail() -> None:
-    assert faults({"not": {"format": "email"}}) == {("UNSUPPORTED_KEYWORD", "/not/format")}
-    compile_schema({"not": {"not": {"type": "string", "format": "hostname"}}})
-    compile_schema({"not": {"format": "ipv4"}})
-    compile_schema({"not": {"format": "email"}}, CompileOptions(residual="allow"))
-
-
 def test_limits() -> None:
     deep: Any = {}
     for _ in range(300):
@@ -126,13 +117,7 @@ def test_limits() -> None:
 def test_deep_but_legal_schemas_compile() -> None:
     deep: Any = {"type": "integer"}
     for _ in range(200):
-        deep = (
-            {"allOf": [deep]}
-            if _ % 2
-            else {"not": {"not": deep}}
-            if _ % 7 == 0 and _ < 50
-            else {"anyOf": [deep]}
-        )
+        deep = {"allOf": [deep]} if _ % 2 else {"not": {"not": deep}} if _ % 7 == 0 and _ < 50 else {"anyOf": [deep]}
     try:
         compile_schema(json.dumps(deep))
     except LimitExceeded as e:
@@ -158,6 +143,4 @@ def test_treatment_of_keywords() -> None:
 
 
 def test_unused_definitions_do_not_matter() -> None:
-    compile_schema(
-        {"$defs": {"a": {"uniqueItems": True, "$dynamicRef": "#x", "$ref": "#/nope"}}, "type": "null"}
-    )
+    compile_schema({"$defs": {"a": {"uniqueItems": True, "$dynamicRef": "#x", "$ref": "#/nope"}}, "type": "null"})

@@ -47,11 +47,13 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Enter `frame`; when it returns a verdict, go on in `resume(continuation, verdict)`."""
+    """Enter `frame`, at its start or at another of its states; when it returns a verdict, go on in
+    `resume(continuation, verdict)`."""
 
     frame: Frame
     continuation: Hashable
     first: Ranges | None = None
+    at: State | None = None
 
 
 class Frame(Protocol):
@@ -152,7 +154,7 @@ class _Explorer:
         self.builds: dict[Frame, _FrameBuild] = {}
         self.work: list[tuple[_FrameBuild, State, int]] = []
         self.stays: list[list[tuple[int, int, int]]] = []
-        self.calls: list[list[tuple[int, Frame, Ranges | None]]] = []
+        self.calls: list[list[tuple[int, Call]]] = []
         self.symbols: dict[tuple[int, Hashable, Frame], int] = {}
         self.returns: list[dict[int, int]] = []
         self.symbol_frames: list[tuple[int, Frame]] = []
@@ -201,7 +203,7 @@ class _Explorer:
             if isinstance(t, Stay):
                 self.stays[n].append((t.low, t.high, self.control(build, t.state)))
             else:
-                self.calls[n].append((self.symbol(build, t), t.frame, t.first))
+                self.calls[n].append((self.symbol(build, t), t))
 
     def verdict_number(self, build: _FrameBuild, verdict: Hashable) -> int:
         number = build.verdicts.get(verdict)
@@ -212,6 +214,8 @@ class _Explorer:
         return number
 
     def symbol(self, build: _FrameBuild, call: Call) -> int:
+        if call.at is not None:
+            self.control(self.enter(call.frame), call.at)
         key = (build.number, call.continuation, call.frame)
         found = self.symbols.get(key)
         if found is not None:
@@ -274,12 +278,15 @@ class _Explorer:
             raise ValueError(f"frame {frame.name} is called and its start state accepts")
         return build.number, max(1, len(build.verdicts))
 
-    def start_edges(self, frame: Frame, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]) -> tuple[Edge, ...]:
-        if isinstance(frame, External):
+    def entry_edges(
+        self, call: Call, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]
+    ) -> tuple[Edge, ...]:
+        """The edges of the state that a call enters."""
+        if isinstance(call.frame, External):
             assert self.base is not None
-            return self.base.edges_of(self.entry(frame))
-        build = self.builds[frame]
-        return self.edges(build.controls[build.start], done, chain)
+            return self.base.edges_of(self.base.entries[call.frame.entry])
+        build = self.builds[call.frame]
+        return self.edges(build.controls[build.start if call.at is None else call.at], done, chain)
 
     def stay(self, target: int) -> Move:
         """One object for equal moves: later passes go by identity."""
@@ -297,14 +304,14 @@ class _Explorer:
         n = control - self.out.first_control
         taken = sorted(self.stays[n])
         found = [Edge(low, high, self.stay(target)) for low, high, target in taken]
-        for symbol, frame, first in self.calls[n]:
+        for symbol, call in self.calls[n]:
             s = self.out.first_symbol + symbol
-            for e in self.start_edges(frame, done, (*chain, control)):
+            for e in self.entry_edges(call, done, (*chain, control)):
                 key = (e.move.target, (s, *e.move.pushes))
                 move = self.moves.get(key)
                 if move is None:
                     move = self.moves[key] = Move(*key)
-                for low, high in _restrict(e.low, e.high, first):
+                for low, high in _restrict(e.low, e.high, call.first):
                     found.extend(Edge(x, y, move) for x, y in _without(low, high, taken))
         found.sort(key=lambda e: e.low)
         for one, two in itertools.pairwise(found):

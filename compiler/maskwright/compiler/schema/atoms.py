@@ -40,10 +40,14 @@ class StringSet:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The decoded characters are in a regular language; `source` is the pattern or format, for people."""
+    """The decoded characters are in a regular language; `source` is the pattern or format, for people.
+
+    With `possible`, texts in it that aren't in `language` may match or not: see truth.py.
+    """
 
     source: str
     language: Dfa
+    possible: Dfa | None = None
 
 
 # -- any value -------------------------------------------------------------------------------------

@@ -48,8 +48,7 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     reached = _reach(document, found)
     # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
     holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
-    failing = {document.signature(schema) for schema, _, negative in reached.values() if negative}
-    checker = _Checker(document, languages, options, holding, failing, found)
+    checker = _Checker(document, languages, options, holding, found)
     for schema, _, _ in reached.values():
         _check_sizes(schema, limits)
         for keyword in schema.value if isinstance(schema.value, dict) else ():
@@ -125,11 +124,10 @@ class _Checker:
         languages: Languages,
         options: CompileOptions,
         holding: set[int],
-        failing: set[int],
         found: Findings,
     ) -> None:
         self.document, self.languages, self.options = document, languages, options
-        self.holding, self.failing, self.found = holding, failing, found
+        self.holding, self.found = holding, found
 
     def check(self, schema: Schema, keyword: str) -> None:
         pointer, found = schema.at(keyword), self.found
@@ -155,8 +153,7 @@ class _Checker:
         if keyword == "minProperties":
             return "residual" if _counts_unknown_keys(schema) else "enforced"
         if keyword == "format" and isinstance(value, str):
-            failing = self.document.signature(schema) in self.failing
-            return self.languages.format_treatment(value, failing)
+            return "enforced" if self.languages.enforces(value) else "annotation"
         if keyword in ("$dynamicRef", "$recursiveRef"):
             return "residual" if None in self.document.references(schema) else "enforced"
         return KEYWORDS[keyword].treatment

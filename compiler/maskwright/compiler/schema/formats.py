@@ -1,8 +1,9 @@
 """The standard formats as regular languages over decoded characters.
 
-Each is written from its RFC's grammar. *Exact* formats are regular and complete. The others are narrower than
-the format, never wider, and say by what (`narrower`): they're enforced where the string must have the format,
-and are residual where it may have to lack it (`not`, `if`, a branch of `oneOf`).
+Each is written from its RFC's grammar. *Exact* formats are regular and complete. The others have two
+languages: what surely has the format (narrower, and they say by what) and what possibly has it. Texts between
+the two are left out wherever it matters, so formats are right in negative places (`not`, `if`, a branch of
+`oneOf`) too.
 
     date, time, date-time, duration    RFC 3339 (appendix A for durations)
     email, idn-email                   RFC 5321 mailbox, RFC 6531
@@ -27,10 +28,12 @@ from maskwright.compiler.regular import Dfa
 
 @dataclass(frozen=True)
 class Format:
-    """A pattern for the whole string; `narrower` says what it leaves out, "" when it's exact."""
+    """A pattern for the whole string. For an approximated format `narrower` says what it leaves out, and
+    `possible` is a pattern of everything that might have the format."""
 
     pattern: str
     narrower: str = ""
+    possible: str = ""
 
 
 _D = "[0-9]"
@@ -43,6 +46,7 @@ _HOUR, _SIXTY = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
 _FRACTION = f"(?:\\.{_D}+)?"
 _ZONE = f"(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
 _TIME = f"(?:{_HOUR}:{_SIXTY}:{_SIXTY}{_FRACTION}{_ZONE}|23:59:60{_FRACTION}(?:[Zz]|[+-]00:00))"
+_ANY_TIME = f"{_HOUR}:{_SIXTY}:(?:{_SIXTY}|60){_FRACTION}{_ZONE}"
 _LEAP_SECONDS = "leap seconds with an offset other than zero"
 
 _SECONDS = f"{_D}+S"
@@ -92,6 +96,7 @@ _IDN_LETTER = (
     "[0-9a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c1\u03c3-\u03c9\u0430-\u045f"
     "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3]"
 )
+_IDN_POSSIBLE = "[0-9A-Za-z.\x80-\U0010ffff-]+"
 _IDN_LABELS = _labels(_IDN_LETTER, 12, 12, 3)
 _IDN_HOSTNAME = f"(?:{_HOSTNAME}|{_IDN_LABELS})"
 
@@ -175,13 +180,13 @@ def _regex(depth: int) -> str:
 
 FORMATS: dict[str, Format] = {
     "date": Format(_DATE),
-    "time": Format(_TIME, _LEAP_SECONDS),
-    "date-time": Format(f"{_DATE}[Tt]{_TIME}", _LEAP_SECONDS),
+    "time": Format(_TIME, _LEAP_SECONDS, _ANY_TIME),
+    "date-time": Format(f"{_DATE}[Tt]{_TIME}", _LEAP_SECONDS, f"{_DATE}[Tt]{_ANY_TIME}"),
     "duration": Format(_DURATION),
-    "email": Format(_EMAIL, _EMAIL_NARROWER),
-    "idn-email": Format(_IDN_EMAIL, _EMAIL_NARROWER),
-    "hostname": Format(_HOSTNAME, _HOSTNAME_NARROWER),
-    "idn-hostname": Format(_IDN_HOSTNAME, f"{_HOSTNAME_NARROWER}; letters outside a few scripts"),
+    "email": Format(_EMAIL, _EMAIL_NARROWER, "[\x00-\x7f]+@[\x00-\x7f]+"),
+    "idn-email": Format(_IDN_EMAIL, _EMAIL_NARROWER, "[^]+@[^]+"),
+    "hostname": Format(_HOSTNAME, _HOSTNAME_NARROWER, "[0-9A-Za-z.-]{1,253}"),
+    "idn-hostname": Format(_IDN_HOSTNAME, f"{_HOSTNAME_NARROWER}; letters outside a few scripts", _IDN_POSSIBLE),
     "ipv4": Format(_IPV4),
     "ipv6": Format(_IPV6),
     "uri": Format(_uri("", "", True)),
@@ -192,7 +197,11 @@ FORMATS: dict[str, Format] = {
     "uuid": Format("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
     "json-pointer": Format(_POINTER),
     "relative-json-pointer": Format(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-    "regex": Format(_regex(2), "groups nested deeper than two, named groups, back-references, \\p{}, some repeats"),
+    "regex": Format(
+        _regex(2),
+        "groups nested deeper than two, named groups, back-references, \\p{}, some repeats",
+        "[^]*",
+    ),
 }
 
 
@@ -203,3 +212,10 @@ _LIMITS = Limits(pattern_length=100_000)
 def format_language(name: str) -> Dfa:
     """The automaton of one of `FORMATS`; built once per process (the largest takes about a second)."""
     return compile_pattern(FORMATS[name].pattern, "ecma262", mode="full", flags="u", limits=_LIMITS)
+
+
+@cache
+def possible_language(name: str) -> Dfa | None:
+    """What might have the format; None for an exact one."""
+    possible = FORMATS[name].possible
+    return compile_pattern(possible, "ecma262", mode="full", flags="u") if possible else None

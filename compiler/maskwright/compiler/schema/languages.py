@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from maskwright.compiler.diagnostics import CompileError, LimitExceeded
@@ -16,8 +17,9 @@ from maskwright.compiler.regular import (
     strings,
 )
 from maskwright.compiler.schema.atoms import Length, Matches, StringSet
-from maskwright.compiler.schema.formats import FORMATS, format_language
+from maskwright.compiler.schema.formats import FORMATS, format_language, possible_language
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
+from maskwright.compiler.schema.truth import cases, decide
 
 
 class Languages:
@@ -53,18 +55,15 @@ class Languages:
         except CompileError as e:
             raise CompileError([replace(d, pointer=pointer) for d in e.diagnostics]) from None
 
-    def format_treatment(self, name: str, negative: bool) -> str:
-        """How a format is treated; `negative`: where the string may have to lack it."""
-        known = FORMATS.get(name)
-        if self.options.formats != "enforce" or known is None:
-            return "annotation"
-        return "residual" if negative and known.narrower else "enforced"
+    def enforces(self, format_name: str) -> bool:
+        """Whether a format is judged; the others are annotations."""
+        return self.options.formats == "enforce" and format_name in FORMATS
 
     def format(self, name: str) -> Formula:
         """True for what isn't enforced."""
-        if self.options.formats != "enforce" or name not in FORMATS:
+        if not self.enforces(name):
             return TRUE
-        return self.space.atom(Matches(name, format_language(name)))
+        return self.space.atom(Matches(name, format_language(name), possible_language(name)))
 
     def _language(self, source: str, language: Dfa) -> Formula:
         if is_universal(language):
@@ -86,16 +85,31 @@ class Languages:
             self._atoms[atom] = found
         return found
 
-    def member(self, f: Formula, text: str) -> bool:
-        """Whether a formula over string atoms holds for a text."""
-        known = {a: TRUE if self._holds(a, text) else FALSE for a in f.atoms}
-        return self.space.assign(f, known) is TRUE
+    def possible(self, atom: Formula) -> Dfa | None:
+        """The texts of an atom that's approximated which may match it; None for an exact one."""
+        return atom.payload.possible if isinstance(atom.payload, Matches) else None
 
-    def _holds(self, atom: Formula, text: str) -> bool:
+    def decide(self, must: Formula, watched: tuple[Formula, ...], text: str) -> tuple[bool, ...] | None:
+        """The watched formulas' values for a text; None where `must` fails or anything isn't decided."""
+        atoms = atoms_of((must, *watched))
+        return decide(self.space, must, watched, cases(atoms, [self._truth(a, text) for a in atoms]))
+
+    def member(self, f: Formula, text: str) -> bool:
+        """Whether a formula over string atoms certainly holds for a text."""
+        return self.decide(f, (), text) is not None
+
+    def _truth(self, atom: Formula, text: str) -> bool | None:
         payload = atom.payload
         if isinstance(payload, StringSet):
             return text in payload.values
         if isinstance(payload, Length):
             return payload.contains(len(text))
         assert isinstance(payload, Matches)
-        return payload.language.label(text) >= 0
+        if payload.language.label(text) >= 0:
+            return True
+        return None if payload.possible is not None and payload.possible.label(text) >= 0 else False
+
+
+def atoms_of(formulas: Iterable[Formula]) -> list[Formula]:
+    """Their atoms, by creation."""
+    return sorted({a for f in formulas for a in f.atoms}, key=lambda a: a.number)

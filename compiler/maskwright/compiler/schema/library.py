@@ -50,7 +50,7 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
     ):
         assert frame is not None
         out[name] = frame
-    out["key"] = flexible.key_tail((), b"")
+    out["key"] = flexible.key_frame
     out["char"] = flexible.counting("char")
     counter = flexible.counting(f"at_most:{CHUNK - 1}")
     for n in range(CHUNK):

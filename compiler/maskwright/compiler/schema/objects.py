@@ -90,9 +90,12 @@ class ObjectFrame(ContainerFrame):
         self._members: dict[tuple[int, Formulas], Members] = {}
         self.begin = 0
 
-    def _key(self, name: str) -> Key:
-        holds = self.values.languages.member
-        return Key(name, frozenset(f for f in self.languages if holds(f, name)))
+    def _key(self, name: str) -> Key | None:
+        """The name as a key; None when a language can't say whether it holds it, so it can't be written."""
+        verdict = self.values.languages.decide(TRUE, self.languages, name)
+        if verdict is None:
+            return None
+        return Key(name, frozenset(f for f, held in zip(self.languages, verdict, strict=True) if held))
 
     def _bounds(self) -> list[int]:
         """For each position the first needed one from there on; the number of names when there's none."""
@@ -153,7 +156,8 @@ class ObjectFrame(ContainerFrame):
         current: Formulas | None = formulas
         for i in range(position, min(last + 1, len(self.names))):
             assert current is not None
-            after = self.take(current, self.keys[i])
+            key = self.keys[i]
+            after = None if key is None else self.take(current, key)
             if after is not None:
                 choices.append((i, (after, i + 1)))
             current = self.skip(current, i)
@@ -238,11 +242,8 @@ class ObjectFrame(ContainerFrame):
             elif below or other is not None:
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
-            yield Call(
-                self.values.key_tail(self.languages, self.trie.paths[node]),
-                ("key", *other),
-                tuple(without((0, 255), edges)),
-            )
+            first = tuple(without((0, 255), edges))
+            yield self.values.key_call(self.languages, self.trie.paths[node], ("key", *other), first)
 
     def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
         yield self.colon(("value", key, formulas, position))
@@ -290,7 +291,7 @@ class AnyOrderFrame(ObjectFrame):
     def _next_members(self, position: int, formulas: Formulas) -> Members:
         choices = []
         for i, key in enumerate(self.keys):
-            after = self.take(formulas, key) if position >> i & 1 else None
+            after = self.take(formulas, key) if key is not None and position >> i & 1 else None
             if after is not None:
                 choices.append((i, (after, position & ~(1 << i))))
         return tuple(choices), None if self._closed(formulas) else (formulas, position)

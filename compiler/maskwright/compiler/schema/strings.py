@@ -16,18 +16,20 @@ names read.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
 from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, classify, to_bytes
+from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, Dfa, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
 from maskwright.compiler.schema.atoms import StringSet
-from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts, constant
-from maskwright.compiler.schema.languages import Languages
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts
+from maskwright.compiler.schema.languages import Languages, atoms_of
 from maskwright.compiler.schema.tables import Table
+from maskwright.compiler.schema.truth import cases, decide
 
 QUOTE = 0x22
 
@@ -142,8 +144,8 @@ class StringJudge:
         sets = _finite(must)
         if sets is None:
             return None
-        holds = self.languages.member
-        return {s: tuple(holds(w, s) for w in watched) for s in sorted(sets) if holds(must, s)}
+        verdicts = {s: self.languages.decide(must, watched, s) for s in sorted(sets)}
+        return {s: v for s, v in verdicts.items() if v is not None}
 
     def finite(self, members: dict[str, tuple[bool, ...]]) -> Table:
         return quoted(set_table({spell(s): v for s, v in members.items()}))
@@ -153,18 +155,29 @@ class StringJudge:
     ) -> tuple[Classifier, list[tuple[bool, ...]]]:
         """Over characters: labels index the list of verdicts (the watched formulas' values, `must`
         holding)."""
-        atoms = sorted({a for f in (must, *watched) for a in f.atoms}, key=lambda a: a.number)
+        atoms = atoms_of((must, *watched))
+        dfas, truths = self.languages_of(atoms)
         verdicts: dict[tuple[bool, ...], int] = {}
 
         def label(held: tuple[bool, ...]) -> int:
-            known = {a: constant(h) for a, h in zip(atoms, held, strict=True)}
-            if self.space.assign(must, known) is FALSE:
-                return -1
-            found = tuple(self.space.assign(w, known) is TRUE for w in watched)
-            return verdicts.setdefault(found, len(verdicts))
+            found = decide(self.space, must, watched, cases(atoms, truths(held)))
+            return -1 if found is None else verdicts.setdefault(found, len(verdicts))
 
-        dfas = [self.languages.dfa(a) for a in atoms]
         return classify(dfas, label, self.languages.budget(pointer)), list(verdicts)
+
+    def languages_of(self, atoms: list[Formula]) -> tuple[list[Dfa], Callable[[tuple[bool, ...]], list[bool | None]]]:
+        """The automata that decide the atoms, and the atoms' truths by which of them hold a text."""
+        possible = [self.languages.possible(a) for a in atoms]
+        dfas = [self.languages.dfa(a) for a in atoms] + [p for p in possible if p is not None]
+        places = list(itertools.accumulate((p is not None for p in possible), initial=len(atoms)))
+
+        def truths(held: tuple[bool, ...]) -> list[bool | None]:
+            return [
+                True if held[i] else None if possible[i] is not None and held[places[i]] else False
+                for i in range(len(atoms))
+            ]
+
+        return dfas, truths
 
     def judged(self, must: Formula, watched: tuple[Formula, ...], pointer: str) -> Table:
         classes, verdicts = self.classifier(must, watched, pointer)
@@ -194,7 +207,8 @@ def string_sets(f: Formula) -> Iterator[Formula]:
 
 
 def _finite(must: Formula, known: dict[Formula, frozenset[str] | None] | None = None) -> frozenset[str] | None:
-    """A finite superset of what `must` leaves, when an enum stands in it plainly: alone or in every branch."""
+    """A finite superset of what `must` leaves, when an enum stands in it plainly: alone or in every
+    branch."""
     known = {} if known is None else known
     if must not in known:
         found = [f for c in conjuncts(must) if (f := _finite_part(c, known)) is not None]
@@ -236,22 +250,22 @@ class GuardedFrame:
         self._others()
 
     def _others(self) -> None:
-        """The classifier of the other atoms; labels index their values, kept where some membership could
+        """The classifier of the other atoms; labels index their truths, kept where some membership could
         still do."""
         space, languages = self.judge.space, self.judge.languages
-        every = {a for f in (self.must, *self.watched) for a in f.atoms}
-        self.others = sorted(every - set(self.sets), key=lambda a: a.number)
-        values: dict[tuple[bool, ...], int] = {}
+        self.others = [a for a in atoms_of((self.must, *self.watched)) if a not in self.sets]
+        dfas, truths = self.judge.languages_of(self.others)
+        values: dict[tuple[bool | None, ...], int] = {}
 
         def label(held: tuple[bool, ...]) -> int:
-            known = {a: constant(h) for a, h in zip(self.others, held, strict=True)}
-            if space.assign(self.must, known) is FALSE:
+            found = tuple(truths(held))
+            ways = cases(self.others, found)
+            if all(space.assign(self.must, known) is FALSE for known in ways):
                 return -1
-            return values.setdefault(held, len(values))
+            return values.setdefault(found, len(values))
 
-        dfas = [languages.dfa(a) for a in self.others] or [ANY_STRING]
         budget = languages.budget(self.pointer)
-        made = classify(dfas, label, budget) if self.others else classify(dfas, lambda _: 0, budget)
+        made = classify(dfas, label, budget) if dfas else classify([ANY_STRING], lambda _: 0, budget)
         self.values = list(values) or [()]
         self.body = to_bytes(made, "json", budget)
 
@@ -308,11 +322,10 @@ class GuardedFrame:
         label = self.body.labels[body]
         if label < 0:
             return
-        space = self.judge.space
-        known = {a: constant(h) for a, h in zip(self.others, self.values[label], strict=True)}
-        known |= {a: constant(member in a.payload.values) for a in self.sets}  # type: ignore[attr-defined]
-        if space.assign(self.must, known) is TRUE:
-            verdict = tuple(space.assign(w, known) is TRUE for w in self.watched)
+        held = [member in a.payload.values for a in self.sets]  # type: ignore[attr-defined]
+        ways = cases([*self.others, *self.sets], [*self.values[label], *held])
+        verdict = decide(self.judge.space, self.must, self.watched, ways)
+        if verdict is not None:
             yield Stay(QUOTE, QUOTE, ("end", verdict))
 
     def verdict(self, state: tuple[Any, ...]) -> Hashable | None:

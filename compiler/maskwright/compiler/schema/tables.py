@@ -28,11 +28,11 @@ class Table:
 class TableFrame:
     """A table as a frame; the verdict of a state is its label."""
 
-    def __init__(self, name: str, table: Table, pointer: str = "", start: int = 0) -> None:
-        self.name, self.pointer, self.table, self._start = name, pointer, table, start
+    def __init__(self, name: str, table: Table, pointer: str = "") -> None:
+        self.name, self.pointer, self.table = name, pointer, table
 
     def start(self) -> int:
-        return self._start
+        return 0
 
     def transitions(self, state: int) -> Iterable[Stay | Call]:
         return [Stay(low, high, target) for low, high, target in self.table.rows[state]]

@@ -99,7 +99,8 @@ def _limit(observed: int, schema: Schema, keyword: str) -> None:
 def _groups(
     low: Lowering, schema: Schema, condition: Formula, kind: ValueKind, seen: set[tuple[str, Formula]]
 ) -> Iterator[tuple[Schema, Formula]]:
-    """Every schema that judges the same value as `schema`, with when its annotations count; each pair once."""
+    """Every schema that judges the same value as `schema`, with when its annotations count; each pair
+    once."""
     if condition is FALSE or not isinstance(schema.value, dict) or (schema.pointer, condition) in seen:
         return
     seen.add((schema.pointer, condition))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from maskwright.compiler.automaton.explore import Call, External, Frame, Stay
+from maskwright.compiler.automaton.explore import Call, External, Frame, Ranges, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.arrays import ArrayFrame, ChunkFrame
@@ -203,16 +203,24 @@ class Values:
             return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
         return CharChunkFrame(kind == "chunk", wide)
 
-    def key_tail(self, languages: tuple[Formula, ...], read: bytes) -> Frame:
-        """The rest of a key of which `read` has been read; the verdict is the set of languages that hold the
-        key."""
+    def key_call(
+        self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges
+    ) -> Call:
+        """The call for the rest of a key of which `read` has been read, its next byte in `first`. The verdict is
+        the set of languages that hold the key."""
         table = self._keys.get(languages)
         if table is None:
             table = self._keys[languages] = self.strings.keys(languages, "") if languages else free_key()
         state = _run(table, read)
         if not languages and state == 0:
-            return self.shared("key", lambda: TableFrame("key", free_key()))
-        return self.made(("key", languages, state), lambda: TableFrame("key", table, "", state))
+            return Call(self.key_frame, continuation, first)
+        frame = self.made(("key", languages), lambda: TableFrame("key", table))
+        return Call(frame, continuation, first, state)
+
+    @property
+    def key_frame(self) -> Frame:
+        """An undeclared key from behind its quote, under no language."""
+        return self.shared("key", lambda: TableFrame("key", free_key()))
 
     # -- containers --------------------------------------------------------------------------------
 
