@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from maskwright.workers.errors import ArtifactError
 from maskwright.workers.tables import Contexts
 
 if TYPE_CHECKING:
@@ -35,13 +36,15 @@ class Composer:
         return int(self._pack.control_row[self._contexts.composed_control[number]]) + 1
 
     def compose(self, number: int, base: memoryview) -> npt.NDArray[np.uint32]:
-        """The row, dense, on its base."""
+        """The row, dense, on its base. Raises ArtifactError when the pack's residual tokens aren't all text."""
         contexts, residuals = self._contexts, self._pack.residuals
         control, q = int(contexts.composed_control[number]), int(contexts.composed_context[number])
         part = slice(residuals.start[control], residuals.start[control + 1])
         tokens = residuals.token[part][self._accepted(q)[residuals.place[part]]].astype(np.uint32)
         words = np.array(base)
         np.bitwise_or.at(words, tokens >> np.uint32(5), np.uint32(1) << (tokens & np.uint32(31)))
+        if (words & ~self._pack.text_words).any():
+            raise ArtifactError("residual_token", None, f"control {control} has a token that isn't text")
         return words
 
     def _accepted(self, q: int) -> npt.NDArray[np.bool_]:

@@ -112,7 +112,8 @@ class Machine:
                 self.actions[number] = self._edges.make_action(number)
         if base is None:
             # All of them: artifacts copy the list.
-            self.actions[:] = [self._edges.make_action(i) for i in range(a.n_actions)]
+            start, push, target = a.action_start.tolist(), a.action_push.tolist(), a.action_target.tolist()
+            self.actions[:] = [(tuple(push[start[i] : start[i + 1]]), target[i]) for i in range(a.n_actions)]
 
     def step(self, control: int, byte: int) -> int:
         """The move of a control that has no dictionary yet; makes it."""

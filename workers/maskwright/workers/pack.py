@@ -73,7 +73,7 @@ class VocabularyPack:
         self.rows = RowPool(rows, self.words, None)
         _check_ids(container, "control_row", self.automaton.n_controls, rows.n_rows)
         self.control_row = container.array("control_row")
-        self.residuals: Residuals = read_residuals(container, self.automaton, self.text_words)
+        self.residuals: Residuals = read_residuals(container, self.automaton, self.vocab_size)
         _check_ids(container, "entry_controls", None, self.automaton.n_controls)
 
     @classmethod

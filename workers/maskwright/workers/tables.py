@@ -323,16 +323,19 @@ def _check_chains(read: _Reader, base: I64, first_row: int) -> None:
     read.require("row_base", ancestor[:n] == n, f"stands on more than {MAX_CHAIN} rows")
 
 
-def read_residuals(container: Container, automaton: Automaton, text_words: npt.NDArray[np.uint32]) -> Residuals:
-    """A pack's residual tokens. Raises ArtifactError."""
+def read_residuals(container: Container, automaton: Automaton, vocab_size: int) -> Residuals:
+    """A pack's residual tokens. That they're text is checked where a row is composed: there are millions, and few
+    are ever used. Raises ArtifactError.
+    """
     read = _Reader(container)
     counts = read.values("code_count", automaton.n_frames).astype(np.int64)
-    token = read.values("residual_token", below=32 * len(text_words))
-    read.require("residual_token", (text_words[token >> 5] >> (token & 31) & 1) != 0, "isn't a text token")
+    token = read.values("residual_token", below=vocab_size)
     start = read.starts("residual_count", len(token), automaton.n_controls)
     place = read.values("residual_place", len(token))
-    most = np.repeat(counts[automaton.all_control_frame], np.diff(start))
-    read.require("residual_place", place < most, "isn't among its frame's residuals")
+    used = np.flatnonzero(start[1:] > start[:-1])
+    if len(used):
+        good = np.maximum.reduceat(place, start[used]) < counts[automaton.all_control_frame[used]]
+        read.require("residual_place", good, "isn't among its frame's residuals")
     return Residuals(counts, start, token, place)
 
 
