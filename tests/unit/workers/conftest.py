@@ -1,0 +1,8 @@
+"""Taking files apart is shared with the hostile tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "hostile" / "artifact"))
