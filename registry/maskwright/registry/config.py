@@ -1,4 +1,7 @@
-"""What a server can be told, with its defaults. Values are checked when the object is made."""
+"""What a server can be told, with its defaults. Values are checked when the object is made.
+
+`maskwright.registry.settings` reads it from a file and the environment.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,45 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from maskwright.compiler.options import Limits
 
 from . import DEFAULT_ADDRESS
 from .compiling.children import PoolLimits
+from .security.authentication import CertificateRule
+from .security.quotas import QuotaLimits
+from .security.tls import TlsFiles
 
 DEFAULT_PROFILES: Mapping[str, Limits] = {
     "default": Limits(),
     "small": Limits(states=5_000, frames=500, stack_classes=2_000, mask_bytes=64 << 20, compile_seconds=10.0),
 }
+_LOOPBACK = ("127.", "localhost:", "[::1]:")
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """mode: "open", where everyone may do everything, or "required". certificates: whom TLS's names stand for."""
+
+    mode: Literal["open", "required"] = "open"
+    certificates: tuple[CertificateRule, ...] = ()
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """metrics_address: host:port of Prometheus's endpoint, "" for none. traces: "log" to standard error, "otlp" by
+    opentelemetry-exporter-otlp and its environment. log_format: for people or machines."""
+
+    metrics_address: str = ""
+    traces: Literal["none", "log", "otlp"] = "none"
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    def __post_init__(self) -> None:
+        host, colon, port = self.metrics_address.rpartition(":")
+        if self.metrics_address and not (host and colon and port.isdecimal()):
+            raise ValueError(f"metrics_address must be host:port, not {self.metrics_address!r}")
 
 
 @dataclass(frozen=True)
@@ -27,6 +59,9 @@ class ServerConfig:
     store: where the blobs are, as `store.locate.open_store` reads it.
     pool: compiling processes, queue, memory.
     profiles: limits by name; "default" must be among them.
+    tls: certificates; None serves without encryption.
+    authentication, quotas, telemetry: as there.
+    insecure: serve others than this host without TLS, where something in front of the server encrypts.
     max_message_bytes: largest message read or sent. A source must fit in one.
     max_tokenizer_bytes: largest tokenizer file taken.
     chunk_bytes: data in one message of Fetch.
@@ -40,6 +75,11 @@ class ServerConfig:
     store: str = ""
     pool: PoolLimits = field(default_factory=lambda: PoolLimits(children=max(1, (os.cpu_count() or 2) // 2)))
     profiles: Mapping[str, Limits] = field(default_factory=lambda: dict(DEFAULT_PROFILES))
+    tls: TlsFiles | None = None
+    authentication: Authentication = field(default_factory=Authentication)
+    quotas: QuotaLimits = field(default_factory=QuotaLimits)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    insecure: bool = False
     max_message_bytes: int = 16 << 20
     max_tokenizer_bytes: int = 256 << 20
     chunk_bytes: int = 1 << 20
@@ -57,7 +97,15 @@ class ServerConfig:
                 raise ValueError(f"{name} must be at least 1024, not {getattr(self, name)}")
         if self.chunk_bytes > self.max_message_bytes - 1024:
             raise ValueError("chunk_bytes must leave 1024 bytes of max_message_bytes")
-        if self.follow_seconds <= 0:
-            raise ValueError(f"follow_seconds must be positive, not {self.follow_seconds:g}")
         if self.pool.children < 1 or self.pool.queue < 0 or self.drain_seconds < 0:
             raise ValueError("children must be at least 1, queue and drain_seconds not negative")
+        if self.follow_seconds <= 0:
+            raise ValueError(f"follow_seconds must be positive, not {self.follow_seconds:g}")
+        self._check_exposure()
+
+    def _check_exposure(self) -> None:
+        """Nothing is open to other hosts by oversight."""
+        if self.authentication.certificates and not (self.tls and self.tls.client_authority):
+            raise ValueError("authentication.certificates needs tls.client_authority")
+        if self.tls is None and not self.insecure and not self.address.startswith(_LOOPBACK):
+            raise ValueError(f"{self.address} isn't this host's own: give tls, or say insecure = true")

@@ -1,5 +1,7 @@
 """The server: wiring, start, graceful drain.
 
+Everything that a server needs is made in `Server.__init__`, top to bottom.
+
 On SIGTERM or SIGINT health turns to NOT_SERVING, new calls are refused, calls in flight get
 `drain_seconds`, then the compiling children are killed.
 """
@@ -35,12 +37,16 @@ from .faults import RegistryError
 from .hot_blobs import HotBlobs
 from .index import Index, Table
 from .names import Journal
+from .security.authentication import Authenticator
+from .security.quotas import Quotas
+from .security.tls import ServerCertificates
+from .service.calls import CallInterceptor
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
-from .service.status import StatusInterceptor
 from .service.tokenizer import ReadTask, TokenizerServicer
 from .store import StoreError
 from .store.locate import open_store
+from .telemetry import Metrics
 from .workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -67,11 +73,18 @@ class Server:
         tasks = tasks or Tasks()
         self.config = config
         self.catalog = open_catalog(config)
-        self.pool = ChildPool(config.pool)
-        workspace = Workspace(config.data / "workspace", self.catalog.content)
         self.journal = Journal(self.catalog.content, self.catalog.index)
-        flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile)
-        self._grpc = grpc.aio.server(interceptors=[StatusInterceptor()], options=_channel_options(config))
+        self.pool, self.metrics = ChildPool(config.pool), Metrics()
+        self.metrics.waiting.set_function(lambda: self.pool.waiting)
+        self.metrics.running.set_function(lambda: self.pool.running)
+        workspace = Workspace(config.data / "workspace", self.catalog.content)
+        flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
+        quotas = Quotas(config.quotas)
+        authenticator = Authenticator(
+            self.journal, config.authentication.mode == "required", config.authentication.certificates
+        )
+        interceptor = CallInterceptor(authenticator, quotas, self.metrics)
+        self._grpc = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
         compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps)
@@ -79,8 +92,11 @@ class Server:
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self._registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes)
+        self._registry = RegistryServicer(
+            self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics
+        )
         self._following: asyncio.Task[None] | None = None
+        self._stop_metrics: Callable[[], None] | None = None
         additions: list[tuple[Callable[..., None], object]] = [
             (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
             (
@@ -99,15 +115,26 @@ class Server:
         """Binds and serves; returns host:port as bound. Raises OSError where the address is taken."""
         host = self.config.address.rpartition(":")[0]
         try:
-            port = self._grpc.add_insecure_port(self.config.address)
+            port = self._listen()
         except RuntimeError as error:
             raise OSError(str(error)) from error
+        if self.config.telemetry.metrics_address:
+            self._stop_metrics = self.metrics.serve(self.config.telemetry.metrics_address)
         await asyncio.to_thread(self._catch_up)
         self._following = asyncio.ensure_future(self._follow())
         await self._grpc.start()
         for name in ("", *SERVICES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         return f"{host}:{port}"
+
+    def _listen(self) -> int:
+        port: int
+        if self.config.tls is None:
+            port = self._grpc.add_insecure_port(self.config.address)
+        else:
+            credentials = ServerCertificates(self.config.tls).credentials()
+            port = self._grpc.add_secure_port(self.config.address, credentials)
+        return port
 
     async def stop(self) -> None:
         """Drains and ends. Safe to call twice."""
@@ -131,8 +158,9 @@ class Server:
         """Takes new entries. A store that's down or damaged there must not stop what can be served without it."""
         before = self.journal.read(lambda state: state.revision)
         try:
-            self.journal.catch_up()
+            self.metrics.revision.set(self.journal.catch_up())
         except (StoreError, RegistryError) as error:
+            self.metrics.store_failures.inc()
             _log.warning("the journal can't be read: %s", error)
         for entry in self.journal.entries(before):
             if entry.kind in ("collect", "collected"):

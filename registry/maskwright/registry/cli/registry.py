@@ -85,6 +85,13 @@ def _add_upkeep(actions: Any) -> None:
     upkeep("reindex", "rebuild the index from the store", _reindex)
     audit = upkeep("audit", "print the journal of changes, one JSON object a line", _audit)
     audit.add_argument("--after", type=int, default=0, metavar="REVISION")
+    create = upkeep("token-create", "make a bearer token and print it, this once", _token_create)
+    create.add_argument("caller", help="whom it stands for; in the audit log, and for quotas")
+    create.add_argument("--scope", action="append", required=True, help="read, compile, publish or admin; repeat")
+    create.add_argument("--namespace", action="append", default=[], help="only there; repeat; patterns")
+    create.add_argument("--expires-days", type=float, metavar="DAYS")
+    upkeep("token-list", "list tokens' ids and rights", _token_list)
+    upkeep("token-remove", "end a token", _token_remove).add_argument("id")
     gc = upkeep("gc", "tell what retention and garbage collection would remove; with --apply, remove it", _gc)
     gc.add_argument("--apply", action="store_true")
     gc.add_argument("--keep-versions", type=int, default=20, metavar="N", help="latest versions of each name")
@@ -207,18 +214,20 @@ def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
     from pathlib import Path
 
     from ..config import ServerConfig
+    from ..faults import RegistryError
     from ..names import Journal
     from ..server import open_catalog
     from ..store import StoreError
 
     try:
-        catalog = open_catalog(ServerConfig(data=Path(options.data), store=options.store))
+        config = ServerConfig(data=Path(options.data), store=options.store)
+        catalog = open_catalog(config)
         journal = Journal(catalog.content, catalog.index)
         journal.catch_up()
         yield catalog, journal
     except StoreError as error:
         raise Failure(EXIT_SERVICE, str(error)) from error
-    except ValueError as error:
+    except (ValueError, RegistryError) as error:
         raise Failure(EXIT_USAGE, str(error)) from error
 
 
@@ -237,6 +246,48 @@ def _audit(options: argparse.Namespace, terminal: Terminal) -> int:
         for entry in journal.entries(options.after):
             terminal.show([json.dumps(entry.to_json())], entry.to_json())
     return EXIT_OK
+
+
+def _token_create(options: argparse.Namespace, terminal: Terminal) -> int:
+    from ..security.tokens import create_token
+
+    seconds = None if options.expires_days is None else options.expires_days * 86400
+    with _opened(options) as (_, journal):
+        token, entry = create_token(
+            journal, options.caller, options.scope, options.namespace, _operator(), seconds
+        )
+    terminal.show([token], {"token": token, "id": entry.fields["id"]})
+    return EXIT_OK
+
+
+def _token_list(options: argparse.Namespace, terminal: Terminal) -> int:
+    with _opened(options) as (_, journal):
+        tokens = journal.read(lambda state: list(state.tokens.values()))
+    fields = [{k: v for k, v in vars(t).items() if k != "token_hash"} for t in tokens]
+    lines = [
+        f"{t.id}  {t.caller:<24} {','.join(t.scopes):<28} {','.join(t.namespaces) or 'every namespace'}"
+        for t in tokens
+    ]
+    terminal.show(lines or ["no tokens"], {"tokens": fields})
+    return EXIT_OK
+
+
+def _token_remove(options: argparse.Namespace, terminal: Terminal) -> int:
+    from ..security.tokens import remove_token
+
+    with _opened(options) as (_, journal):
+        entry = remove_token(journal, options.id, _operator())
+    terminal.show([f"{options.id} is removed"], {"revision": entry.revision})
+    return EXIT_OK
+
+
+def _operator() -> str:
+    import getpass
+
+    try:
+        return f"operator:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return "operator"
 
 
 def _gc(options: argparse.Namespace, terminal: Terminal) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
-import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import DEFAULT_ADDRESS
-from .terminal import EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
+from .terminal import EXIT_FILE, EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
@@ -21,36 +20,51 @@ HELP = "serve the compiler and registry over gRPC, until SIGTERM"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", default=DEFAULT_ADDRESS, metavar="HOST:PORT", help="port 0: a free one")
-    parser.add_argument("--data", type=Path, default=Path("maskwright-data"), metavar="FOLDER")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML; see deploy/maskwright-server.toml")
+    parser.add_argument("--listen", metavar="HOST:PORT", help=f"default {DEFAULT_ADDRESS}; port 0: a free one")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="default maskwright-data")
+    parser.add_argument("--store", metavar="LOCATION", help="s3://BUCKET/PREFIX?…; default: a folder in the data")
     parser.add_argument("--compilers", type=int, metavar="N", help="compiling processes")
-    parser.add_argument("--drain-seconds", type=float, default=20.0)
+    parser.add_argument("--drain-seconds", type=float)
+    parser.add_argument("--check-config", action="store_true", help="read the configuration, tell and end")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
-    from ..server import serve
-
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     config = _config(options)
+    if options.check_config:
+        terminal.show(["the configuration is fine"], {"address": config.address})
+        return EXIT_OK
+
+    from ..server import serve
+    from ..store import StoreError
+    from ..telemetry import start_logging, start_tracing
+
+    start_logging(config.telemetry.log_format, config.telemetry.log_level)
+    start_tracing(config.telemetry.traces)
 
     def ready(address: str) -> None:
         terminal.show([f"listening on {address}, data in {config.data}"], {"address": address})
 
     try:
         asyncio.run(serve(config, ready))
-    except OSError as error:
+    except (OSError, StoreError) as error:
         raise Failure(EXIT_SERVICE, f"can't serve on {config.address}: {error}") from error
     return EXIT_OK
 
 
 def _config(options: argparse.Namespace) -> ServerConfig:
-    from ..config import ServerConfig
+    from ..settings import load_config
 
+    chosen = {
+        "address": options.listen,
+        "data": options.data,
+        "store": options.store,
+        "pool__children": options.compilers,
+        "drain_seconds": options.drain_seconds,
+    }
     try:
-        config = ServerConfig(address=options.listen, data=options.data, drain_seconds=options.drain_seconds)
-        if options.compilers is not None:
-            pool = dataclasses.replace(config.pool, children=options.compilers)
-            config = dataclasses.replace(config, pool=pool)
+        return load_config(options.config, os.environ, **chosen)
+    except OSError as error:
+        raise Failure(EXIT_FILE, f"{options.config}: {error.strerror or error}") from error
     except ValueError as error:
         raise Failure(EXIT_USAGE, str(error)) from error
-    return config

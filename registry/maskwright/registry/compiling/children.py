@@ -79,6 +79,14 @@ class ChildPool:
         finally:
             self._idle.put_nowait(slot)
 
+    @property
+    def waiting(self) -> int:
+        return self._waiting
+
+    @property
+    def running(self) -> int:
+        return self.limits.children - self._idle.qsize()
+
     def close(self) -> None:
         """Kills every child."""
         for slot in self._slots:

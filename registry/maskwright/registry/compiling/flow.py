@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,7 @@ from .. import keys
 from ..catalog import ArtifactRecord, Catalog, RequestRecord, TokenizerRecord
 from ..content import Digest
 from ..faults import Reason, RegistryError
+from ..telemetry import Metrics
 from ..workspace import Workspace
 from .children import ChildPool
 from .single_flight import SingleFlight
@@ -75,9 +77,10 @@ class CompileFlow:
         pool: ChildPool,
         compiler_version: str,
         task: CompileTask,
+        metrics: Metrics | None = None,
     ) -> None:
         self._catalog, self._workspace, self._pool, self._task = catalog, workspace, pool, task
-        self._version = compiler_version
+        self._version, self._metrics = compiler_version, metrics or Metrics()
         self._flights: SingleFlight[CompileOutcome] = SingleFlight()
 
     async def compile(self, order: CompileOrder) -> CompileOutcome:
@@ -87,6 +90,9 @@ class CompileFlow:
             flight = f"{names.refusal}/{order.validate_only}"
             kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer))
             kept = replace(kept, cached=not began)
+            self._metrics.cache.labels("none" if began else "flight").inc()
+        else:
+            self._metrics.cache.labels("catalog").inc()
         if order.request_id and not order.validate_only:
             request = RequestRecord(order.request_id, names.request, kept.record.artifact_key)
             _check_request(await asyncio.to_thread(self._catalog.add_request, request), names)
@@ -134,7 +140,7 @@ class CompileFlow:
             tokenizer.pack_hash,
         )
         seconds = order.limits.compile_seconds * KILL_FACTOR + KILL_EXTRA_SECONDS
-        result = await self._pool.run(self._task, job, seconds=seconds)
+        result = await self._run(job, seconds)
         if isinstance(result, Overrun):
             message = f"not done within {order.limits.compile_seconds:g} s"
             raise RegistryError(Reason.COMPILE_TIMEOUT, message, diagnostics=result.diagnostics)
@@ -142,6 +148,24 @@ class CompileFlow:
             digest = await asyncio.to_thread(self._keep_refusal, order, names, result)
             raise _refused(result.diagnostics, digest)
         return await asyncio.to_thread(self._keep, order, names, tokenizer, result)
+
+    async def _run(self, job: CompileJob, seconds: float) -> Compiled | Refused | Overrun:
+        """The child's result, measured with the wait for a child."""
+        began, outcome = time.perf_counter(), "CANCELLED"
+        try:
+            result = await self._pool.run(self._task, job, seconds=seconds)
+            outcome = {Compiled: "done", Refused: "refused"}.get(type(result), str(Reason.COMPILE_TIMEOUT))
+        except RegistryError as error:
+            outcome = str(error.reason)
+            raise
+        finally:
+            self._metrics.compile_seconds.labels(outcome).observe(time.perf_counter() - began)
+        if isinstance(result, Refused):
+            for code in {str(d["code"]) for d in result.diagnostics}:
+                self._metrics.refusals.labels(code).inc()
+        elif isinstance(result, Compiled):
+            self._metrics.observe_report(result.report)
+        return result
 
     def _keep_refusal(self, order: CompileOrder, names: _Keys, refused: Refused) -> Digest | None:
         if order.validate_only:

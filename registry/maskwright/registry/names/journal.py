@@ -29,7 +29,7 @@ from ..content import ContentStore
 from ..faults import Reason, RegistryError
 from ..index import Index
 from ..store import BlobNotFound, PreconditionFailed, StoreUnavailable
-from .state import Entry, State
+from .state import Entry, State, Token
 
 TABLE = "journal"
 READERS = 16
@@ -62,6 +62,11 @@ class Journal:
         """What `look` returns, from one state. Never waits for the store."""
         with self._lock:
             return look(self._state)
+
+    def token(self, id_: str) -> Token | None:
+        """The bearer token with this id."""
+        with self._lock:
+            return self._state.tokens.get(id_)
 
     def entries(self, after: int) -> list[Entry]:
         """The entries known here after a revision."""

@@ -14,7 +14,7 @@ The caller of a call is in a context variable, set by the interceptor that authe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -58,4 +58,5 @@ def using_caller(caller: Caller) -> Iterator[None]:
     try:
         yield
     finally:
-        _current.reset(mark)
+        with suppress(ValueError):  # a stream that was closed from another task's context
+            _current.reset(mark)

@@ -16,6 +16,8 @@ from ..hot_blobs import HotBlobs
 from ..names import Artifact, Journal, State, Version, check_name, namespace_of
 from ..names.changes import check_served, find_channel, find_name, find_version
 from ..security import current_caller
+from ..security.quotas import Quotas
+from ..telemetry import Metrics
 from ..usage import Usage
 from .messages import artifact_message, digest_message, digest_of
 from .names import NamesServicer
@@ -27,9 +29,17 @@ _PREAMBLE = 10
 class RegistryServicer(NamesServicer):
     """Looks up and streams over one catalog. Belongs to one event loop."""
 
-    def __init__(self, catalog: Catalog, journal: Journal, hot: HotBlobs, chunk_bytes: int) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        journal: Journal,
+        hot: HotBlobs,
+        chunk_bytes: int,
+        quotas: Quotas,
+        metrics: Metrics,
+    ) -> None:
         super().__init__(catalog, journal)
-        self._hot, self._chunk_bytes = hot, chunk_bytes
+        self._hot, self._chunk_bytes, self._quotas, self._metrics = hot, chunk_bytes, quotas, metrics
         self.usage = Usage(catalog.index)
 
     async def Resolve(
@@ -52,6 +62,8 @@ class RegistryServicer(NamesServicer):
             else Digest(request.digest.hash, len(data))
         )
         _check_range(request, digest)
+        self._quotas.count_fetch(current_caller().name, digest.size - request.offset)
+        self._metrics.hot.labels("no" if data is None else "yes").inc()
         if data is None and digest.size <= self._hot.max_bytes // 4:
             data = await asyncio.to_thread(self._hot.read, digest)
         pieces = self._stream(digest, request.offset) if data is None else self._slices(data, request.offset)
@@ -59,6 +71,7 @@ class RegistryServicer(NamesServicer):
         async for response.offset, response.data in pieces:
             yield response
             response = registry_pb2.FetchResponse()
+        self._metrics.fetch_bytes.inc(digest.size - request.offset)
         self.usage.count(digest.hash)
 
     async def _slices(self, data: bytes, offset: int) -> AsyncIterator[tuple[int, bytes]]:

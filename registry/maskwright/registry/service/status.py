@@ -8,10 +8,8 @@ may hold anything.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -19,7 +17,6 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from grpc_status.rpc_status import to_status
 
 from maskwright.v1 import types_pb2
 
@@ -127,52 +124,3 @@ def _pack(status: Status, message: Any) -> None:
     detail = AnyMessage()
     detail.Pack(message)
     status.details.append(detail)
-
-
-class StatusInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Wraps every method: what it raises becomes a status. Cancellation passes through."""
-
-    async def intercept_service(
-        self, continuation: Callable[..., Any], handler_call_details: grpc.HandlerCallDetails
-    ) -> Any:
-        handler = await continuation(handler_call_details)
-        if handler is None or handler_call_details.method.startswith("/grpc."):
-            return handler
-        if handler.unary_unary:
-            return handler._replace(unary_unary=_guard(handler.unary_unary))
-        if handler.stream_unary:
-            return handler._replace(stream_unary=_guard(handler.stream_unary))
-        if handler.unary_stream:
-            return handler._replace(unary_stream=_guard_stream(handler.unary_stream))
-        return handler._replace(stream_stream=_guard_stream(handler.stream_stream))
-
-
-def _guard(method: Callable[..., Any]) -> Callable[..., Any]:
-    async def guarded(request: Any, context: grpc.aio.ServicerContext) -> Any:
-        try:
-            return await method(request, context)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            return await _abort(context, error)
-
-    return guarded
-
-
-def _guard_stream(method: Callable[..., Any]) -> Callable[..., Any]:
-    async def guarded(request: Any, context: grpc.aio.ServicerContext) -> Any:
-        try:
-            async for response in method(request, context):
-                yield response
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            await _abort(context, error)
-
-    return guarded
-
-
-async def _abort(context: grpc.aio.ServicerContext, error: Exception) -> None:
-    rich = to_status(status_of(error))
-    context.set_trailing_metadata(rich.trailing_metadata)
-    await context.abort(rich.code, rich.details)

@@ -1,0 +1,272 @@
+"""TLS, tokens, scopes, namespaces and quotas, over real connections."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from certificates import Authority
+from servers import TOKENIZER, running
+
+from maskwright.registry.cli import main
+from maskwright.registry.config import Authentication, CertificateRule, QuotaLimits, ServerConfig, TlsFiles
+from maskwright.registry.security.tokens import create_token, remove_token
+from maskwright.registry.server import SERVICES, Server
+from maskwright.registry.service.calls import SCOPES
+from maskwright.v1 import compiler_pb2, registry_pb2, tokenizer_pb2
+from maskwright.workers.client import CallFailed, Credentials, DiskCache, RegistryClient, ServiceUnavailable
+
+REQUIRED = Authentication("required")
+
+
+@pytest.fixture
+def reach(tmp_path: Path) -> Callable[..., RegistryClient]:
+    def make(address: str, attempts: int = 1, **fields: object) -> RegistryClient:
+        credentials = Credentials(**fields)  # type: ignore[arg-type]
+        cache = DiskCache(tmp_path / "cache")
+        return RegistryClient(address, cache=cache, attempts=attempts, timeout=20, credentials=credentials)
+
+    return make
+
+
+Reach = Callable[..., RegistryClient]
+
+
+def _failure(call: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(CallFailed) as caught:
+        call()
+    return caught.value.code, caught.value.reason
+
+
+def _token(server: Server, *scopes: str, namespaces: tuple[str, ...] = (), seconds: float | None = None) -> str:
+    return create_token(server.journal, "ann", scopes, namespaces, "test", seconds)[0]
+
+
+# -- tokens -------------------------------------------------------------------------------------
+
+
+def test_every_method_has_a_scope() -> None:
+    services = [
+        m.DESCRIPTOR.services_by_name[n.rpartition(".")[2]]
+        for m, n in zip((compiler_pb2, registry_pb2, tokenizer_pb2), SERVICES, strict=True)
+    ]
+    methods = {f"/{s.full_name}/{m.name}" for s in services for m in s.methods}
+    assert methods == set(SCOPES)
+
+
+def test_without_a_valid_token_nothing_is_told(config: ServerConfig, reach: Reach) -> None:
+    with running(replace(config, authentication=REQUIRED)) as (address, server):
+        good = _token(server, "read")
+        id_ = good.split("_")[1]
+        over = _token(server, "read", seconds=-1)
+        for token in ("", "x", good[:-1], good[:-1] + ("A" if good[-1] != "A" else "B"), over, f"mwt_{id_}_{'A' * 43}"):
+            assert _failure(reach(address, token=token).capabilities) == ("UNAUTHENTICATED", "UNAUTHENTICATED")
+        assert reach(address, token=good).capabilities()["names"]
+        remove_token(server.journal, id_, "test")
+        assert _failure(reach(address, token=good).capabilities)[0] == "UNAUTHENTICATED"
+
+
+def test_a_token_that_is_sent_must_be_valid(server: tuple[str, Server], reach: Reach) -> None:
+    assert _failure(reach(server[0], token="old").capabilities)[0] == "UNAUTHENTICATED"
+    assert reach(server[0]).capabilities()
+
+
+def test_scopes_and_namespaces(config: ServerConfig, reach: Reach) -> None:
+    with running(replace(config, authentication=REQUIRED)) as (address, server):
+        everything = reach(address, token=_token(server, "read", "compile", "publish", "admin"))
+        fingerprint = everything.register_tokenizer(TOKENIZER).fingerprint
+        compiled = everything.compile("x", fingerprint, kind="regex")
+        everything.publish("blue/n", [compiled.key])
+        reader = reach(address, token=_token(server, "read"))
+        assert reader.resolve("blue/n").artifact == compiled.artifact
+        assert _failure(lambda: reader.compile("y", fingerprint, kind="regex")) == (
+            "PERMISSION_DENIED",
+            "PERMISSION_DENIED",
+        )
+        assert _failure(lambda: reader.publish("blue/n", [compiled.key]))[0] == "PERMISSION_DENIED"
+        assert _failure(lambda: reader.register_tokenizer(b"other"))[0] == "PERMISSION_DENIED"
+        red = reach(address, token=_token(server, "read", "publish", namespaces=("red", "red-*")))
+        assert red.publish("red-2/n", [compiled.key]) == 1
+        assert _failure(lambda: red.publish("blue/n", [compiled.key]))[0] == "PERMISSION_DENIED"
+        assert _failure(lambda: red.resolve("blue/n"))[0] == "PERMISSION_DENIED"
+        assert _failure(lambda: red.versions("blue/n"))[0] == "PERMISSION_DENIED"
+        assert _failure(lambda: red.revoke(compiled.artifact.hash, "x"))[0] == "PERMISSION_DENIED"
+        assert [n.name for n in red.names()] == ["red-2/n"]
+        stream = red.watch()
+        seen = []
+        for _, change in stream:
+            if change is None:
+                break
+            seen.append((change.name, change.by))
+        assert seen == [("red-2/n", "ann")]
+
+
+def test_tokens_are_hashed_at_rest_and_in_no_log(
+    config: ServerConfig, reach: Reach, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with running(replace(config, authentication=REQUIRED)) as (address, server):
+        token = _token(server, "read", "compile")
+        client = reach(address, token=token)
+        client.register_tokenizer(TOKENIZER)
+        _failure(lambda: client.publish("n", ["0" * 64]))
+        _failure(reach(address, token=token + "x").capabilities)
+        assert token not in repr(Credentials(token=token))
+    secret = token.split("_")[2].encode()
+    files = [p for p in config.data.rglob("*") if p.is_file()]
+    assert files
+    assert not [p for p in files if secret in p.read_bytes()]
+    assert token not in caplog.text
+    assert "RegistryService/Publish by ann: PERMISSION_DENIED" in caplog.text
+
+
+def test_tokens_by_command_line(
+    config: ServerConfig, reach: Reach, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on = ["--data", str(config.data), "--json"]
+    create = ["registry", "token-create", "bot", "--scope", "read", "--namespace", "red", "--expires-days", "1", *on]
+    assert main(create) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert main(["registry", "token-create", "bot", "--scope", "everything", *on]) == 2
+    capsys.readouterr()
+    with running(replace(config, authentication=REQUIRED, follow_seconds=0.1)) as (address, _):
+        client = reach(address, token=made["token"])
+        assert client.capabilities()
+        main(["registry", "token-list", *on])
+        (listed,) = json.loads(capsys.readouterr().out)["tokens"]
+        assert (listed["caller"], listed["scopes"], listed["id"]) == ("bot", ["read"], made["id"])
+        assert "token_hash" not in listed
+        assert main(["registry", "token-remove", made["id"], *on]) == 0
+        time.sleep(1.0)
+        assert _failure(client.capabilities)[0] == "UNAUTHENTICATED"
+    assert main(["registry", "token-remove", made["id"], *on]) == 2
+
+
+def test_a_token_isnt_sent_in_the_clear() -> None:
+    with pytest.raises(ValueError, match="without TLS"):
+        RegistryClient("registry.example:7411", credentials=Credentials(token="t"))
+
+
+# -- TLS ----------------------------------------------------------------------------------------
+
+
+def test_tls(config: ServerConfig, reach: Reach, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    files = TlsFiles(*authority.issue("server"))
+    with running(replace(config, tls=files)) as (address, _):
+        assert reach(address, tls=True, authority=str(authority.certificate)).capabilities()
+        stranger = Authority(tmp_path / "other")
+        for wrong in ({}, {"tls": True, "authority": str(stranger.certificate)}):
+            with pytest.raises(ServiceUnavailable):
+                reach(address, **wrong).capabilities()
+
+
+def test_mutual_tls_names_the_caller(config: ServerConfig, reach: Reach, tmp_path: Path) -> None:
+    authority, stranger = Authority(tmp_path / "tls"), Authority(tmp_path / "other")
+    files = TlsFiles(*authority.issue("server"), str(authority.certificate), require_client=True)
+    rules = (
+        CertificateRule("worker-*", ("read",)),
+        CertificateRule("deploy.example", ("read", "compile", "publish"), ("red",)),
+    )
+    secured = replace(config, tls=files, authentication=Authentication("required", rules))
+    with running(secured) as (address, server):
+
+        def client(certificate: str, key: str) -> RegistryClient:
+            given = {"certificate": certificate, "key": key, "authority": str(authority.certificate)}
+            return reach(address, tls=True, **given)
+
+        worker, deployer = client(*authority.issue("worker-7")), client(*authority.issue("deploy.example"))
+        fingerprint = deployer.register_tokenizer(TOKENIZER).fingerprint
+        key = deployer.compile("x", fingerprint, kind="regex").key
+        assert deployer.publish("red/n", [key]) == 1
+        assert worker.resolve("red/n").key == key
+        assert _failure(lambda: worker.publish("red/n", [key]))[0] == "PERMISSION_DENIED"
+        assert _failure(lambda: deployer.publish("blue/n", [key]))[0] == "PERMISSION_DENIED"
+        assert server.journal.entries(0)[0].by == "deploy.example"
+        assert _failure(client(*authority.issue("unknown")).capabilities)[0] == "UNAUTHENTICATED"
+        nameless = reach(address, tls=True, authority=str(authority.certificate))
+        for wrong in (nameless, client(*stranger.issue("worker-7"))):
+            with pytest.raises(ServiceUnavailable):
+                wrong.capabilities()
+
+
+def test_rotated_certificates_are_taken_without_a_restart(
+    config: ServerConfig, reach: Reach, tmp_path: Path
+) -> None:
+    authority, later = Authority(tmp_path / "tls"), Authority(tmp_path / "later")
+    certificate, key = authority.issue("server")
+    with running(replace(config, tls=TlsFiles(certificate, key))) as (address, _):
+        old = reach(address, tls=True, authority=str(authority.certificate))
+        assert old.capabilities()
+        new_certificate, new_key = later.issue("server")
+        # Halfway: the pair doesn't fit, so the old one stays.
+        Path(certificate).write_bytes(Path(new_certificate).read_bytes())
+        assert reach(address, tls=True, authority=str(authority.certificate)).capabilities()
+        Path(key).write_bytes(Path(new_key).read_bytes())
+        assert reach(address, tls=True, authority=str(later.certificate)).capabilities()
+        with pytest.raises(ServiceUnavailable):
+            reach(address, tls=True, authority=str(authority.certificate)).capabilities()
+        assert old.capabilities()  # a connection that's open goes on
+
+
+def test_certificates_that_cant_be_used_stop_the_start(config: ServerConfig, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    certificate, _ = authority.issue("one")
+    _, key = authority.issue("two")
+    for files in (TlsFiles(certificate, key), TlsFiles(certificate, str(tmp_path / "none"))):
+        with pytest.raises(OSError), running(replace(config, tls=files)):
+            pass
+
+
+# -- quotas -------------------------------------------------------------------------------------
+
+
+def test_quotas_are_each_callers_own(config: ServerConfig, reach: Reach) -> None:
+    limits = QuotaLimits(calls_per_second=0.2, compiles_at_once=1)
+    with running(replace(config, quotas=limits)) as (address, server):
+        greedy = reach(address, token=_token(server, "read"))
+        codes = [_code(greedy.capabilities) for _ in range(5)]
+        assert codes == ["OK", "OK", "RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED"]
+        other, _ = create_token(server.journal, "ben", ["read"], [], "test")
+        assert _code(reach(address, token=other).capabilities) == "OK"
+        with pytest.raises(CallFailed) as caught:
+            greedy.capabilities()
+        assert (caught.value.reason, caught.value.metadata["quota"]) == ("QUOTA_EXCEEDED", "calls_per_second")
+        assert caught.value.retry_after
+
+
+def test_fetched_bytes_are_counted(config: ServerConfig, reach: Reach) -> None:
+    with running(replace(config, quotas=QuotaLimits(fetch_bytes_per_second=1000))) as (address, server):
+        digests = [server.catalog.content.put(bytes([n]) * 8000) for n in range(3)]
+        client = reach(address)
+        assert client.fetch(digests[0].hash)
+        assert client.fetch(digests[1].hash)
+        assert _failure(lambda: client.fetch(digests[2].hash)) == ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED")
+
+
+def test_compiles_at_once(config: ServerConfig, reach: Reach) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with running(replace(config, quotas=QuotaLimits(compiles_at_once=1))) as (address, _):
+        client = reach(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        with ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(client.compile, "slow 1", fingerprint, kind="regex")
+            time.sleep(0.5)
+            assert _failure(lambda: client.compile("y", fingerprint, kind="regex"))[1] == "QUOTA_EXCEEDED"
+            slow.result()
+        assert client.compile("y", fingerprint, kind="regex").key
+
+
+def _code(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except CallFailed as error:
+        return error.code
+    return grpc.StatusCode.OK.name
