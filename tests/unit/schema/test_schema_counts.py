@@ -6,6 +6,9 @@ import pytest
 from schema_texts import compiled, library
 
 from maskwright.compiler.automaton.ir import accepts
+from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema import compile_schema
 
 CHARS = ["a", "\\u00e9", "é", "\\ud83d\\ude00", "😀", "\\n"]
 
@@ -60,3 +63,15 @@ def test_several_bounds_on_one_string() -> None:
     inside = compiled({"properties": {"x": schema}}, library())
     assert accepts(inside, f'{{"x":"{"a" * 301}"}}'.encode())
     assert not accepts(inside, f'{{"x":"{"a" * 250}"}}'.encode())
+
+
+def test_a_length_that_costs_too_much_beside_a_format() -> None:
+    schema = {"properties": {"u": {"type": "string", "format": "uri", "maxLength": 65536}}}
+    with pytest.raises(LimitExceeded) as e:
+        compile_schema(schema, limits=Limits(states=20_000))
+    assert e.value.limit_name == "states"
+    result = compile_schema(schema, CompileOptions(residual="allow"), Limits(states=20_000))
+    assert ("/properties/u/maxLength", "maxLength", "residual") in result.treatment
+    assert ("/properties/u/format", "format", "enforced") in result.treatment
+    assert accepts(result.automaton, b'{"u": "http://a.b/"}')
+    assert not accepts(result.automaton, b'{"u": "/a"}')

@@ -70,7 +70,9 @@ def compile_schema(
         frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))
         raw = explore(frame, library, limits=limits, deadline=deadline)
         automaton = specialise(raw, limits)
-    return SchemaResult(automaton, found.treatment, found.notes)
+    left_out = {f"{where}/{k}" for where in values.unjudged_lengths for k in ("minLength", "maxLength")}
+    treatment = [(p, k, "residual" if p in left_out else how) for p, k, how in found.treatment]
+    return SchemaResult(automaton, treatment, found.notes)
 
 
 @contextmanager

@@ -62,15 +62,19 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
     return out
 
 
-def returns_inside_strings(library: ByteAutomaton) -> frozenset[tuple[int, int]]:
-    """(frame, verdict) of the library's returns after which a string goes on, which its callers only count.
+def followed_by(library: ByteAutomaton) -> dict[tuple[int, int], str]:
+    """What may follow the library's returns (frame, verdict) where not everything may.
 
-    All other returns lead between JSON's lexemes.
+    "json": a JSON lexeme, after a key and after white space. "string": the rest of a string, of which the callers only
+    count the characters. A value may be followed by anything, because a grammar may embed it.
     """
-    out = set()
+    out: dict[tuple[int, int], str] = {}
     for name, control in library.entries.items():
-        frame = library.frame_of(control)
-        if name.split(":")[0] in ("char", "exact", "chunk"):
-            closed = closed_verdict(External(name), library) if name.startswith("chunk") else None
-            out |= {(frame, v) for v in range(library.frame_info(frame).verdicts) if v != closed}
-    return frozenset(out)
+        kind, frame = name.split(":")[0], library.frame_of(control)
+        verdicts = range(library.frame_info(frame).verdicts)
+        if kind in ("char", "exact", "chunk"):
+            closed = closed_verdict(External(name), library) if kind == "chunk" else None
+            out |= {(frame, v): "string" for v in verdicts if v != closed}
+        elif kind in ("key", "whitespace"):
+            out |= {(frame, v): "json" for v in verdicts}
+    return out

@@ -13,9 +13,10 @@ from typing import Any
 
 from maskwright.compiler.automaton.explore import Call, External, Frame, Ranges, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.arrays import ArrayFrame, ChunkFrame
-from maskwright.compiler.schema.atoms import Has
+from maskwright.compiler.schema.atoms import Has, Length
 from maskwright.compiler.schema.container import Mapped
 from maskwright.compiler.schema.counts import (
     BIG,
@@ -62,6 +63,9 @@ class Values:
         self.strings = StringJudge(self.space, self.languages)
         self._calls: dict[tuple[Goal, Nest], Calls] = {}
         self._frames: dict[Hashable, Frame] = {}
+        self.unjudged_lengths: list[str] = []
+        """Pointers of schemas whose length bounds took too many states beside their pattern or format, and are
+        left to validation."""
         self._keys: dict[tuple[Formula, ...], Table] = {}
 
     @property
@@ -176,7 +180,20 @@ class Values:
             return self._counted(lengths, watched, pointer)
         if any(True for f in (must, *watched) for _ in string_sets(f)):
             return GuardedFrame(self.strings, must, watched, pointer)
-        return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+        try:
+            return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+        except LimitExceeded as e:
+            free = self._without_lengths(must)
+            if watched or free is must or e.limit_name != "states" or self.options.residual == "refuse":
+                raise
+        self.unjudged_lengths.append(pointer)
+        return self._string(free, (), pointer)
+
+    def _without_lengths(self, must: Formula) -> Formula:
+        """What must hold but for bounds on the length that stand alone."""
+        bounds = (c for c in conjuncts(must) if isinstance((c.args or (c,))[0].payload, Length))
+        dropped = set(bounds)
+        return self.space.all(c for c in conjuncts(must) if c not in dropped) if dropped else must
 
     def _counted(self, lengths: list[Region], watched: Formulas, pointer: str) -> Frame:
         if not lengths:
@@ -203,9 +220,7 @@ class Values:
             return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
         return CharChunkFrame(kind == "chunk", wide)
 
-    def key_call(
-        self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges
-    ) -> Call:
+    def key_call(self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges) -> Call:
         """The call for the rest of a key of which `read` has been read, its next byte in `first`. The verdict is
         the set of languages that hold the key."""
         table = self._keys.get(languages)
