@@ -1,14 +1,19 @@
 """Grammars: Lark's notation to a pushdown automaton over bytes.
 
+    embed         `%json` and `%regex` values are taken out and compiled on their own
     lark_tables   lark's own reader, LALR tables and lexer contexts, read in one place
+    conflicts     what may surprise in them, as diagnostics
     program       terminals as programs of prioritised threads over bytes
     scan          the contextual lexer as a deterministic automaton with a bounded memory of bytes to read
                   again
-    pushdown      lexer and parse table together, as controls and return addresses
-    liveness      what can't finish is cut, per context; the result is a `ByteAutomaton`
+    pushdown      what the parser does with each byte, on the part of its stack that's known
+    assemble      that as a machine of controls and return addresses
+    liveness      what can't finish is cut, per context
+    emit          the result is a `ByteAutomaton`
 
-`build_grammar` runs them. A text is accepted exactly when lark parses it (lark==1.3.1, parser="lalr",
-lexer="contextual").
+`build_grammar` runs them. `build_tools` (tools.py) and `build_gbnf` (gbnf.py) are front ends of their own
+onto frames, `explore` and `specialise`. A text is accepted exactly when lark parses it (lark==1.3.1,
+parser="lalr", lexer="contextual").
 
 What the automaton uses of `automaton/ir.py`: one frame; edges with any number of pushes; returns that push
 (often the symbol that was popped); chains of final controls, one for each further symbol that a reduction
@@ -17,5 +22,18 @@ lexeme is as long as the lexer makes it). It's live in every context already: `s
 """
 
 from maskwright.compiler.grammar.front import GrammarOptions, GrammarResult, build_grammar
+from maskwright.compiler.grammar.gbnf import build_gbnf
+from maskwright.compiler.grammar.tool_formats import FORMATS, ToolFormat
+from maskwright.compiler.grammar.tools import ToolOptions, ToolsResult, build_tools
 
-__all__ = ["GrammarOptions", "GrammarResult", "build_grammar"]
+__all__ = [
+    "FORMATS",
+    "GrammarOptions",
+    "GrammarResult",
+    "ToolFormat",
+    "ToolOptions",
+    "ToolsResult",
+    "build_gbnf",
+    "build_grammar",
+    "build_tools",
+]

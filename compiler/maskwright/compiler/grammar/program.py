@@ -222,7 +222,7 @@ class _Builder:
 
     def chars(self, ranges: Ranges, entry: int, to: int) -> None:
         """The set's UTF-8 automaton; its start is at `entry`, and its end is `to`."""
-        spelled = _utf8(ranges)
+        spelled = utf8_rows(ranges)
         if not spelled:
             self.out.code[entry] = Split(())
             return
@@ -342,7 +342,7 @@ def _successors(ins: Instruction, bodies: bool = True) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _utf8(ranges: Ranges) -> tuple[tuple[tuple[int, int, int], ...], ...]:
+def utf8_rows(ranges: Ranges) -> tuple[tuple[tuple[int, int, int], ...], ...]:
     """Rows of (low, high, row or -1 for the end): the automaton of one character of the set, in UTF-8."""
     dfa = to_bytes(one_of(ranges), "utf8")
     if not dfa.accepting:
