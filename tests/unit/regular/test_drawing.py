@@ -47,6 +47,29 @@ def test_too_many_states() -> None:
 
 
 def test_sets_are_written_as_in_brackets() -> None:
-    assert describe_transitions([(97, 99, 0), (45, 45, 0), (0xE9, 0xE9, 0)], "chars") == "a-c\\-é"
-    assert describe_transitions([(0, 10, 0), (0xC3, 0xC4, 0)], "bytes") == "\\x00-\\x0a\\xc3\\xc4"
-    assert describe_transitions([(x, x, 0) for x in range(48, 57)], "chars") == "01234…"
+    assert describe_transitions([(97, 99, 0), (45, 45, 0), (0xE9, 0xE9, 0)], "chars") == "\\-a-cé"
+    assert describe_transitions([(0, 10, 0), (0xC3, 0xC4, 0)], "bytes") == "\\x00-\\n\\xc3\\xc4"
+    assert describe_transitions([(10, 10, 0), (97, 97, 0)], "chars") == "a\\n"
+
+
+def test_large_sets_are_written_by_what_is_missing() -> None:
+    (row, _) = compile_pattern(".").transitions
+    assert describe_transitions(row, "chars") == r"not \n\r\u{2028}\u{2029}"
+    assert describe_transitions([(0, 0x60, 0), (0x62, 0xFF, 0)], "bytes") == "not a"
+    assert describe_transitions([(0, 0xFF, 0)], "bytes") == "any"
+
+
+def test_what_is_cut_from_a_label_is_in_its_tooltip() -> None:
+    drawing = to_svg(compile_pattern("[acegikmoqsuwy024]"))
+    assert "<title>024acegikmoqsuwy</title>024acegikmoqs…" in drawing
+    assert "024acegikmoqsuwy" in to_dot(compile_pattern("[acegikmoqsuwy024]"))
+    assert "<title>" not in to_svg(compile_pattern("[aceg]"))
+
+
+def test_everything_is_inside_the_drawing_and_labels_apart() -> None:
+    for pattern in (r"(?:foo|bar|bazz?)+", r"[+-]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", "(?:a|bc|def|ghij)*k"):
+        root = ElementTree.fromstring(to_svg(compile_pattern(pattern)))
+        left, top, width, height = map(float, root.attrib["viewBox"].split())
+        places = [(float(t.attrib["x"]), float(t.attrib["y"])) for t in root.findall(f"{SVG}text")]
+        assert all(left < x < left + width and top + 8 < y < top + height - 4 for x, y in places)
+        assert all(abs(x - u) > 12 or abs(y - v) > 8 for i, (x, y) in enumerate(places) for u, v in places[:i])

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             artifact = result.to_bytes()
     except CompileError as error:
         diagnostics = [d.to_json() for d in error.diagnostics]
-        raise Failure(EXIT_REFUSED, f"{options.source} was refused", diagnostics) from error
+        raise Failure(EXIT_REFUSED, f"{options.source} was refused", diagnostics, source=source) from error
     pack = _write(Path(options.output), artifact, vocabulary, terminal)
     _show(options.output, artifact, pack, vocabulary, result.report.to_json(), terminal)
     return EXIT_OK
