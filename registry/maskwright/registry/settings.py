@@ -101,12 +101,10 @@ def _read(hint: Any, value: Any, place: str) -> Any:
 
 def _scalar(kind: type[Any], value: Any, place: str) -> Any:
     """A value of a plain kind; text of the environment is read as that kind."""
-    if kind is Path:
-        kind, wrap = str, Path
-    else:
-        wrap = kind
+    if kind is Path and isinstance(value, str | Path):
+        return Path(value)
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        return wrap(value)
+        return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

@@ -125,7 +125,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             yield
 
     def _tell(self, method: str, caller: str, code: str, reason: str, seconds: float) -> None:
-        short = method.rpartition(".")[2]
+        short = method.rpartition(".")[2]  # "CompilerService/Compile"
         self._metrics.calls.labels(short, code).inc()
         self._metrics.call_seconds.labels(short).observe(seconds)
         if code == "OK" and method in _QUIET:

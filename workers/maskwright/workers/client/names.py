@@ -72,7 +72,10 @@ class NameCalls:
     """Mixed into `RegistryClient`."""
 
     _registry: Any
-    _arguments: dict[str, Any]
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        raise NotImplementedError
 
     def _call(self, call: Callable[[], _Result]) -> _Result:
         raise NotImplementedError

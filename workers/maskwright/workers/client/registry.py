@@ -29,7 +29,7 @@ from maskwright.v1 import (
     types_pb2,
 )
 from maskwright.workers.client.cache import DiskCache
-from maskwright.workers.client.channel import Credentials, channel_arguments, metadata
+from maskwright.workers.client.channel import Credentials, channel_arguments, metadata, traced
 from maskwright.workers.client.errors import (
     ArtifactRevoked,
     CallFailed,
@@ -117,7 +117,7 @@ class RegistryClient(NameCalls):
         self.cache = cache or DiskCache(cache_directory())
         self._attempts = attempts
         credentials = Credentials.from_environment() if credentials is None else credentials
-        self._arguments = {"timeout": timeout, "metadata": metadata(credentials)}
+        self._plain_arguments = {"timeout": timeout, "metadata": metadata(credentials)}
         secure, options = channel_arguments(address, credentials)
         self._channel = (
             grpc.insecure_channel(address, options)
@@ -139,6 +139,10 @@ class RegistryClient(NameCalls):
 
     def close(self) -> None:
         self._channel.close()
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        return traced(self._plain_arguments)
 
     def register_tokenizer(self, tokenizer: str | Path | bytes, name: str = "") -> RegisteredTokenizer:
         """Sends a tokenizer file: a path, or bytes with the file's `name`. Idempotent.
