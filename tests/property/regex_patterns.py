@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import regress
 
 from maskwright.compiler.diagnostics import Code, CompileError
-from maskwright.compiler.regex import Dialect, compile_pattern
+from maskwright.compiler.regex import Dialect, Mode, compile_pattern
 from maskwright.compiler.regular import Dfa, shortest_members
 
 ATOMS = ["", "a", "b", ".", "[^a]", "^", "$", r"\b", r"\B", "(?=a)", "(?!b)", "(?<=a)", "(?<!b)"]
-TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab\n", repeat=n)]
+MODES: tuple[Mode, ...] = ("full", "search")
 Judge = Callable[[str], bool]
 
 
@@ -30,15 +30,15 @@ def wrapped(ones: list[str]) -> Iterator[str]:
         yield from (f"({look}{x})" for look in ("?=", "?!", "?<=", "?<!"))
 
 
-def small_patterns() -> list[str]:
+def small_patterns(atoms: list[str] = ATOMS) -> list[str]:
     """All patterns of one operation on one or two atoms."""
-    return list(dict.fromkeys([*ATOMS, *pairs(ATOMS, ATOMS), *wrapped(ATOMS)]))
+    return list(dict.fromkeys([*atoms, *pairs(atoms, atoms), *wrapped(atoms)]))
 
 
-def medium_patterns() -> list[str]:
-    """All patterns of one operation on small patterns and atoms: some 24,000."""
-    small = small_patterns()
-    return list(dict.fromkeys([*wrapped(small), *pairs(ATOMS, small), *pairs(small, ATOMS)]))
+def medium_patterns(atoms: list[str] = ATOMS) -> list[str]:
+    """All patterns of one operation on small patterns and atoms: some 24,000 of all atoms."""
+    small = small_patterns(atoms)
+    return list(dict.fromkeys([*wrapped(small), *pairs(atoms, small), *pairs(small, atoms)]))
 
 
 def oracle(pattern: str, dialect: Dialect, flags: str = "") -> dict[str, Judge] | None:
@@ -68,6 +68,41 @@ def disagreements(pattern: str, dialect: Dialect, texts: list[str], flags: str =
             if (dfa.label(text) >= 0) != judges[mode](text):
                 out.append((pattern, dialect, flags, mode, text, dfa.label(text)))
     return out
+
+
+class AllTexts:
+    """Every text over an alphabet up to a length, judged by an automaton in one step each."""
+
+    def __init__(self, alphabet: str, longest: int) -> None:
+        self.texts = [""]
+        self.parents: list[tuple[int, str]] = []
+        begin = 0
+        for _ in range(longest):
+            end = len(self.texts)
+            self.parents += [(i, c) for i in range(begin, end) for c in alphabet]
+            self.texts += [self.texts[i] + c for i in range(begin, end) for c in alphabet]
+            begin = end
+
+    def judged(self, dfa: Dfa) -> list[bool]:
+        """For each text, whether it's a member."""
+        states = [0]
+        step = {(s, c): dfa.step(s, ord(c)) for s in range(dfa.n_states) for c in {c for _, c in self.parents}}
+        for parent, c in self.parents:
+            states.append(step.get((states[parent], c), -1))
+        return [s >= 0 and dfa.labels[s] >= 0 for s in states]
+
+    def disagreements(self, pattern: str, dialect: Dialect) -> list[tuple[str, Dialect, str, str, bool]]:
+        """Texts that the compiled pattern judges unlike the oracle, in both modes."""
+        judges = oracle(pattern, dialect)
+        if judges is None:
+            return []
+        out = []
+        for mode in MODES:
+            judge = judges[mode]
+            for text, found in zip(self.texts, self.judged(compile_pattern(pattern, dialect, mode=mode)), strict=True):
+                if found != judge(text):
+                    out.append((pattern, dialect, mode, text, found))
+        return out
 
 
 COMMON = ["a", "b", "c", "A", "é", "ß", "İ", "k", "ſ", ".", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", "[abc]", "[^abc]"]
