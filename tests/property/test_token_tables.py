@@ -108,7 +108,7 @@ def usable(seed: int) -> tuple[ByteAutomaton, ByteAutomaton, PreparedVocabulary,
             library = minimise(specialise(explore_library(frames)))
             table = Table(table.rows, external=True)
         trie = build_trie(tokens)
-        pack = build_pack_tables(library, trie, len(tokens), inside=None)
+        pack = build_pack_tables(library, trie, len(tokens))
         pack.hot[:] = 1
         try:
             raw = explore(RandomFrame(table, 0), library)

@@ -19,17 +19,18 @@ from maskwright.compiler.artifact.writer import ArtifactMeta, write_artifact
 from maskwright.compiler.automaton.explore import explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
+from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
-from maskwright.compiler.grammar import GrammarOptions, build_grammar
+from maskwright.compiler.grammar import GrammarOptions, GrammarResult, build_grammar
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.pack import prepare
 from maskwright.compiler.regex import compile_pattern
 from maskwright.compiler.regex_frames import DfaFrame
 from maskwright.compiler.regular import Budget, to_bytes
 from maskwright.compiler.report import Report
-from maskwright.compiler.schema import compile_schema
+from maskwright.compiler.schema import compile_schema, json_follows
 from maskwright.compiler.tokens.build import BuildStats, build_tokens
 from maskwright.compiler.tokens.pack_tables import Progress
 from maskwright.compiler.version import COMPILER_VERSION
@@ -49,11 +50,12 @@ class CompileResult:
 
 @dataclass(frozen=True)
 class _Front:
-    """What a front end hands on."""
+    """What a front end hands on. `spelled`: unspellable bytes are cut already, in the front end's own way."""
 
     automaton: ByteAutomaton
     treatment: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[Diagnostic, ...] = ()
+    spelled: bool = False
 
 
 class Compiler:
@@ -104,16 +106,22 @@ class Compiler:
         parses it from rule `start`. Raises CompileError with conflicts and terminals by name, LimitExceeded."""
 
         def front(deadline: float) -> _Front:
-            r = build_grammar(
-                grammar,
-                GrammarOptions(start=start),
-                limits=self.limits,
-                deadline=deadline,
-                spellable=self.prepared.spellable,
-                library=self.prepared.library,
-                compile_options=self.options,
-            )
-            return _Front(r.automaton, (), r.notes)
+            def build(library: ByteAutomaton | None) -> GrammarResult:
+                return build_grammar(
+                    grammar,
+                    GrammarOptions(start=start),
+                    limits=self.limits,
+                    deadline=deadline,
+                    spellable=self.prepared.spellable,
+                    library=library,
+                    compile_options=self.options,
+                )
+
+            r = build(self.prepared.library)
+            if json_follows(r.automaton):
+                return _Front(r.automaton, (), r.notes, spelled=True)
+            r = build(None)
+            return _Front(rebase(r.automaton, self.prepared.library), (), r.notes, spelled=True)
 
         if not isinstance(grammar, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
@@ -128,8 +136,11 @@ class Compiler:
         front: _Front = front_end(deadline)
         seconds = {"front end": time.perf_counter() - begin}
         begin = time.perf_counter()
-        spelled, notes = cut_unspellable(front.automaton, self.prepared.spellable, self.limits)
-        automaton = minimise(spelled)
+        automaton, notes = front.automaton, front.notes
+        if not front.spelled:
+            automaton, more = cut_unspellable(automaton, self.prepared.spellable, self.limits)
+            notes = (*notes, *more)
+        automaton = minimise(automaton)
         seconds["minimise"] = time.perf_counter() - begin
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         begin = time.perf_counter()
@@ -137,7 +148,6 @@ class Compiler:
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
-        notes = (*front.notes, *notes)
         return CompileResult(data, _report(kind, source, automaton, stats, len(data), seconds, front.treatment, notes))
 
     def _meta(self, kind: str, source: bytes) -> ArtifactMeta:

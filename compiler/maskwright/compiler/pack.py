@@ -32,7 +32,7 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.options import CompileOptions
-from maskwright.compiler.schema import library_frames, returns_inside_strings
+from maskwright.compiler.schema import followed_by, library_frames
 from maskwright.compiler.tokens.machine import unflatten
 from maskwright.compiler.tokens.pack_tables import Progress, build_pack_tables
 from maskwright.compiler.tokens.prepared import PreparedVocabulary, spellable_bytes
@@ -120,7 +120,7 @@ def _build(vocabulary: Vocabulary, progress: Progress | None) -> bytes:
     tokens = build_trie(vocabulary.tokens, special)
     library, _ = cut_unspellable(specialise(explore_library(library_frames(WHITESPACE_BOUND))), spellable_bytes(tokens))
     library = minimise(library)
-    tables = build_pack_tables(library, tokens, vocabulary.size, progress, inside=returns_inside_strings(library))
+    tables = build_pack_tables(library, tokens, vocabulary.size, progress, followed=followed_by(library))
     t = tokens.trie
     extra: dict[str, npt.NDArray[Any]] = {
         "trie_byte": t.byte,

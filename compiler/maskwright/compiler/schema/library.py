@@ -11,8 +11,10 @@ character of a string that takes more than one byte.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from maskwright.compiler.automaton.explore import Entry, External, Frame
-from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.counts import BIG, CHUNK, closed_verdict
 from maskwright.compiler.schema.document import Document
@@ -62,19 +64,40 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
     return out
 
 
+INSIDE = ("char", "exact chunk", "chunk", "big exact chunk", "big chunk")
+"""Frames that return inside a string; chunks also with the string's end."""
+ENDED = ("string", "object", "array")
+"""Frames with a last byte of their own, after which anything may follow when a grammar embeds them."""
+
+
 def followed_by(library: ByteAutomaton) -> dict[tuple[int, int], str]:
     """What may follow the library's returns (frame, verdict) where not everything may.
 
-    "json": a JSON lexeme, after a key and after white space. "string": the rest of a string, of which the callers only
-    count the characters. A value may be followed by anything, because a grammar may embed it.
+    "string": the rest of a string, of which the callers only count the characters. "json": JSON, after keys, white
+    space, numbers and words.
     """
-    out: dict[tuple[int, int], str] = {}
+    closed: dict[int, Hashable] = {}
     for name, control in library.entries.items():
-        kind, frame = name.split(":")[0], library.frame_of(control)
-        verdicts = range(library.frame_info(frame).verdicts)
-        if kind in ("char", "exact", "chunk"):
-            closed = closed_verdict(External(name), library) if kind == "chunk" else None
-            out |= {(frame, v): "string" for v in verdicts if v != closed}
-        elif kind in ("key", "whitespace"):
-            out |= {(frame, v): "json" for v in verdicts}
+        if name.startswith("chunk"):
+            closed[library.frame_of(control)] = closed_verdict(External(name), library)
+    out: dict[tuple[int, int], str] = {}
+    for frame in range(library.n_frames):
+        info = library.frame_info(frame)
+        for v in range(info.verdicts):
+            if info.name in INSIDE and v != closed.get(frame):
+                out[frame, v] = "string"
+            elif info.name not in (*INSIDE, *ENDED) and not info.name.startswith("at most"):
+                out[frame, v] = "json"
     return out
+
+
+def json_follows(a: ByteAutomaton) -> bool:
+    """Whether the library's frames that need JSON behind them have it in `a`: not so for a number that's embedded in
+    something else. Such an automaton has to be built without a library.
+    """
+    assert a.base is not None
+    needs = {f for (f, _), kind in followed_by(a.base).items() if kind == "json"}
+    allowed = sum(1 << b for b in b' \t\r\n,:]}"')
+    white = {a.base.frame_of(c) for name, c in a.base.entries.items() if name.startswith("whitespace")}
+    after = bytes_after_return(a, a.first_symbol)
+    return all(not bits & ~allowed for (f, _), bits in after.items() if f in needs - white)

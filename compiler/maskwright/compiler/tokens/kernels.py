@@ -212,11 +212,10 @@ def run_suffixes(
 
 @njit(cache=True)
 def count_characters(
-    moves: Array, quote: int, text: Array, place: Array, end: Array, suffix_of: Array, lexical: Array
+    moves: Array, quote: int, text: Array, place: Array, end: Array, suffix_of: Array
 ) -> tuple[Array, Array]:
-    """For each suffix, read inside a JSON string: how many characters it needs before it ends or closes the string, and
-    the rest behind the quote (0: nothing), -1 when it doesn't close, -2 when it can't be read or its rest isn't
-    lexical.
+    """For each suffix, read inside a JSON string: how many characters it needs before it ends or closes the string,
+    and the rest behind the quote (0: nothing), OPEN_REST when it doesn't close, DEAD_REST when it can't be read.
 
     `moves` [states, 256] is the automaton of a string's inside; state 0 is the one between characters.
     """
@@ -226,9 +225,7 @@ def count_characters(
         state = 0
         for at in range(place[n], end[n]):
             if state == 0 and text[at] == quote:
-                rest[n] = 0 if at + 1 == end[n] else lexical[suffix_of[at + 1]]
-                if rest[n] < 0:
-                    rest[n] = -2
+                rest[n] = 0 if at + 1 == end[n] else suffix_of[at + 1]
                 break
             if state == 0:
                 characters[n] += 1

@@ -6,7 +6,7 @@ matter where these are called are dropped, and rests that no caller can tell apa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, step
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.machine import build_machine, flatten
 from maskwright.compiler.tokens.residuals import close_residuals, places
-from maskwright.compiler.tokens.rests import DROPPED, inside_rests, lexical_rests
+from maskwright.compiler.tokens.rests import DROPPED, any_rests, inside_rests, lexical_rests
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
@@ -52,16 +52,15 @@ def build_pack_tables(
     vocab_size: int,
     progress: Progress | None = None,
     *,
-    inside: frozenset[tuple[int, int]] | None = frozenset(),
+    followed: Mapping[tuple[int, int], str] | None = None,
 ) -> PackTables:
     """Walks each control of the library. `progress(done, all)` is called now and then.
 
-    `inside`: (frame, verdict) of the returns that lead into a string; all others lead between JSON lexemes. None keeps
-    every residual, for a library that isn't JSON's.
+    `followed`: for returns (frame, verdict) after which not everything may follow what does: "json" or "string".
     """
     automaton = flatten(library)
     walker = Walker(build_machine(automaton, None, None), tokens)
-    sift = _Sift(library, tokens, inside)
+    sift = _Sift(library, tokens, followed or {})
     store = RowStore(vocab_size, limits=NO_LIMITS)
     control_row, left = [], []
     near: list[Row] = []
@@ -97,20 +96,19 @@ def build_pack_tables(
 class _Sift:
     """Drops the residuals that can't matter, and lets one rest stand for all that are the same."""
 
-    def __init__(self, library: ByteAutomaton, tokens: TokenTrie, inside: frozenset[tuple[int, int]] | None) -> None:
-        self.library, self.n, self.inside = library, tokens.n_suffixes, inside
-        self.lexical = lexical_rests(tokens)
-        self.inside_rests = inside_rests(tokens, self.lexical)
+    def __init__(self, library: ByteAutomaton, tokens: TokenTrie, followed: Mapping[tuple[int, int], str]) -> None:
+        self.library, self.n, self.followed = library, tokens.n_suffixes, followed
+        self.every = any_rests(tokens)
+        self.rests = {"json": lexical_rests(tokens), "string": inside_rests(tokens)} if followed else {}
 
     def sift(self, control: int, w: Walked) -> Walked:
-        if self.inside is None:
-            return _by_token(w.local, w.left_token, w.left_code)
         verdict, suffix = w.left_code // self.n, w.left_code % self.n
-        rest = self.lexical[suffix]
-        for f, v in self.inside:
-            if f == self.library.frame_of(control):
+        rest = self.every[suffix]
+        frame = self.library.frame_of(control)
+        for v in range(self.library.frame_info(frame).verdicts):
+            if (frame, v) in self.followed:
                 here = verdict == v
-                rest[here] = self.inside_rests[suffix[here]]
+                rest[here] = self.rests[self.followed[frame, v]][suffix[here]]
         keep = rest != DROPPED
         return _by_token(w.local, w.left_token[keep], verdict[keep] * self.n + rest[keep])
 
