@@ -302,6 +302,7 @@ def test_command_line(
     for number, one in enumerate(compiled, 1):
         assert run("publish", "n", one.key, "--note", "hello", *at) == [{"name": "n", "version": number}]
         run("promote", "n", "prod", str(number), *at)
+    assert run("health", *at) == [{"status": "SERVING"}]
     assert run("names", *at)[0]["names"][0]["channels"] == {"prod": 2}
     assert run("resolve", "n:prod", *at)[0]["artifact"] == compiled[1].artifact.hash
     assert run("rollback", "n", "prod", *at) == [{"version": 1}]

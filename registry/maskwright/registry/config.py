@@ -105,7 +105,8 @@ class ServerConfig:
 
     def _check_exposure(self) -> None:
         """Nothing is open to other hosts by oversight."""
-        if self.authentication.certificates and not (self.tls and self.tls.client_authority):
-            raise ValueError("authentication.certificates needs tls.client_authority")
+        if self.authentication.certificates and not (self.tls and self.tls.require_client):
+            # gRPC asks clients for a certificate only where it insists on one.
+            raise ValueError("authentication.certificates needs tls.require_client")
         if self.tls is None and not self.insecure and not self.address.startswith(_LOOPBACK):
             raise ValueError(f"{self.address} isn't this host's own: give tls, or say insecure = true")

@@ -68,6 +68,7 @@ def _add_calls(actions: Any) -> None:
     revoke.add_argument("--reason", required=True)
     resolve = call("resolve", "what NAME, NAME@VERSION or NAME:CHANNEL is", _resolve, "name")
     resolve.add_argument("--fingerprint", default="", help="the vocabulary, where there are several")
+    call("health", "does the service serve? for probes; needs no token", _health)
     watch = call("watch", "print changes, one JSON object a line, until interrupted", _watch)
     watch.add_argument("--after", type=int, default=0, metavar="REVISION")
     watch.add_argument("--once", action="store_true", help="end when all that there is was printed")
@@ -204,6 +205,13 @@ def _watch(options: argparse.Namespace, terminal: Terminal) -> int:
             elif options.once:
                 break
     return EXIT_OK
+
+
+def _health(options: argparse.Namespace, terminal: Terminal) -> int:
+    with _client(options) as client:
+        status = client.health()
+    terminal.show([status], {"status": status})
+    return EXIT_OK if status == "SERVING" else EXIT_SERVICE
 
 
 # -- upkeep -------------------------------------------------------------------------------------

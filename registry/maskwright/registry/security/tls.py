@@ -27,8 +27,8 @@ class TlsFiles:
     require_client: bool = False
 
     def __post_init__(self) -> None:
-        if self.require_client and not self.client_authority:
-            raise ValueError("require_client needs client_authority")
+        if self.require_client != bool(self.client_authority):
+            raise ValueError("require_client and client_authority need each other")
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -273,6 +273,13 @@ class RegistryClient(NameCalls):
         fields: dict[str, Any] = MessageToDict(reply, preserving_proto_field_name=True)
         return fields
 
+    def health(self) -> str:
+        """What the standard health service tells: "SERVING", "NOT_SERVING", "UNKNOWN". Needs no token."""
+        check = self._channel.unary_unary("/grpc.health.v1.Health/Check")
+        # HealthCheckResponse has one field: 1, the status. Workers needn't have its package.
+        reply: bytes = self._call(lambda: check(b"", timeout=self._plain_arguments["timeout"]))
+        return {b"\x08\x01": "SERVING", b"\x08\x02": "NOT_SERVING"}.get(reply, "UNKNOWN")
+
     def fetch(self, digest: str | BlobDigest, kind: str = "blob") -> bytes:
         """A blob's verified bytes, from disk or the registry. kind: "artifact", "pack" or "blob".
 
