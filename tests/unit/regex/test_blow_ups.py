@@ -32,6 +32,32 @@ def test_states(pattern: str, states: int) -> None:
     assert compile_pattern(pattern).n_states == states
 
 
+# As textbooks count: complete over the pattern's own letters, with the dead state where some letter leads nowhere.
+COMPLETE = [("(x+x+)+y", "xy", 5), ("(a?){500}a{500}", "a", 1002), ("[ab]*a[ab]{13}", "ab", 16_384)]
+
+
+@pytest.mark.parametrize(("pattern", "letters", "states"), COMPLETE)
+def test_states_with_the_dead_one(pattern: str, letters: str, states: int) -> None:
+    dfa = compile_pattern(pattern)
+    dead = any(dfa.step(s, ord(c)) < 0 for s in range(dfa.n_states) for c in letters)
+    assert dfa.n_states + dead == states
+
+
+def test_what_is_large_is_refused_soon_under_the_default_limits() -> None:
+    before = time.process_time()
+    with pytest.raises(LimitExceeded) as e:
+        compile_pattern("[ab]*a[ab]{20}")
+    assert (e.value.limit_name, e.value.diagnostics[0].span) == ("states", (6, 14))
+    assert time.process_time() - before < 5
+
+
+def test_counts_inside_counts_compile_under_the_default_limits() -> None:
+    dfa = compile_pattern("(.{0,100},){0,10}")
+    assert dfa.label("a,,b" * 4 + ",") == 0
+    assert dfa.label("," * 10 + "a,") == 0  # the dot takes commas too
+    assert dfa.label("a" * 101 + ",") == dfa.label("a" * 400) == -1
+
+
 def test_a_search_needs_no_more_than_the_least_count() -> None:
     assert compile_pattern(".{0,65536}foo", mode="search") == compile_pattern("foo", mode="search")
     assert compile_pattern("a{3,100000}", mode="search") == compile_pattern("aaa", mode="search")
