@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
-from maskwright.compiler.tokens.kernels import find_move, push_all
+from maskwright.compiler.tokens.kernels import FALSE, TRUE, find_move, push_all
 from maskwright.compiler.tokens.walk import ARENA, I32, I64, Walker, arena_is_full
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def walk_beside(
     stack, top.
     """
     for side in range(2):
-        state[side, 0, 0] = 1
+        state[side, 0, 0] = ALIVE
         state[side, 2, 0] = -1
         state[side, 3, 0] = 0
     state[0, 1, 0] = control
@@ -142,22 +142,22 @@ def walk_beside(
         for side in range(2):
             kind = state[side, 0, d - 1]
             c, s, top = state[side, 1, d - 1], state[side, 2, d - 1], state[side, 3, d - 1]
-            if kind == 1:
+            if kind == ALIVE:
                 move = find_move(m, c, b)
                 while move == -1:
                     v = m.verdict[c]
                     if v < 0:
-                        kind = 0
+                        kind = DEAD
                         break
                     if s < 0:
-                        kind = 2 if side == 1 or follow[b] else 0
+                        kind = LEFT if side == 1 or follow[b] else DEAD
                         c = d - 1
                         left_verdict[side, d] = v
                         break
                     c = m.return_move[m.return_start[arena[side, 0, s]] + v]
                     s = arena[side, 1, s]
                     if c == -1:
-                        kind = 0
+                        kind = DEAD
                         break
                     if c < -1:
                         a = -2 - c
@@ -166,7 +166,7 @@ def walk_beside(
                             return -1
                         c = m.action_target[a]
                     move = find_move(m, c, b)
-                if kind == 1:
+                if kind == ALIVE:
                     if move >= 0:
                         c = move
                     else:
@@ -175,25 +175,27 @@ def walk_beside(
                         if top < 0:
                             return -1
                         c = m.action_target[a]
-            elif kind == 2:
+            elif kind == LEFT:
                 left_verdict[side, d] = left_verdict[side, d - 1]
             state[side, 0, d], state[side, 1, d], state[side, 2, d], state[side, 3, d] = kind, c, s, top
         kind, other = state[0, 0, d], state[1, 0, d]
-        if kind == 0 and other == 0:
+        if kind == DEAD and other == DEAD:
             n = trie.end[n]
             continue
-        if kind == 1 and other == 1 and state[0, 1, d] == state[1, 1, d] and state[1, 2, d] < 0:
+        if kind == ALIVE and other == ALIVE and state[0, 1, d] == state[1, 1, d] and state[1, 2, d] < 0:
             s = state[0, 2, d]
             if s >= 0 and arena[0, 0, s] == symbol and arena[0, 1, s] < 0:
                 n = trie.end[n]
                 continue
-        if kind != 1 or other != 1:
+        if kind != ALIVE or other != ALIVE:
             for k in range(trie.token_start[n], trie.token_start[n + 1]):
                 out[0, count] = trie.order[k]
                 for side in range(2):
                     kind = state[side, 0, d]
-                    out[1 + 2 * side, count] = -1 if kind == 0 else -2 if kind == 1 else left_verdict[side, d]
-                    out[2 + 2 * side, count] = state[side, 1, d] if kind == 2 else 0
+                    out[1 + 2 * side, count] = (
+                        FALSE if kind == DEAD else TRUE if kind == ALIVE else left_verdict[side, d]
+                    )
+                    out[2 + 2 * side, count] = state[side, 1, d] if kind == LEFT else 0
                 count += 1
         n += 1
     return count

@@ -1,4 +1,4 @@
-"""The hot loops, compiled by numba: filling the trie, walking it, running suffixes, setting bits.
+"""The hot loops, compiled by numba: filling the trie, walking it, running suffixes, counting characters.
 
 Kernels take flat arrays and sizes as arguments only (numba freezes module globals into its disk cache) and allocate
 nothing but their results. A machine (`machine.Machine`) is a NamedTuple of arrays; moves are as in `tables.py`.
@@ -220,7 +220,7 @@ def count_characters(
     `moves` [states, 256] is the automaton of a string's inside; state 0 is the one between characters.
     """
     characters = np.zeros(len(place), np.int64)
-    rest = np.full(len(place), -1, np.int64)
+    rest = np.full(len(place), OPEN_REST, np.int64)
     for n in range(len(place)):
         state = 0
         for at in range(place[n], end[n]):
@@ -231,37 +231,6 @@ def count_characters(
                 characters[n] += 1
             state = moves[state, text[at]]
             if state < 0:
-                rest[n] = -2
+                rest[n] = DEAD_REST
                 break
     return characters, rest
-
-
-@njit(cache=True)
-def set_bits(words: Array, tokens: Array) -> None:
-    """Sets bit t of the row of 32-bit words for each token t."""
-    for t in tokens:
-        words[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
-
-
-@njit(cache=True)
-def flip_bits(words: Array, tokens: Array) -> None:
-    """Flips bit t of the row of 32-bit words for each token t."""
-    for t in tokens:
-        words[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
-
-
-@njit(cache=True)
-def nearest(candidates: Array, words: Array) -> tuple[int, int]:
-    """The candidate row with the fewest differing words, and their number."""
-    best, fewest = -1, len(words) + 1
-    for i in range(len(candidates)):
-        row = candidates[i]
-        count = 0
-        for k in range(len(words)):
-            if row[k] != words[k]:
-                count += 1
-                if count >= fewest:
-                    break
-        if count < fewest:
-            best, fewest = i, count
-    return best, fewest

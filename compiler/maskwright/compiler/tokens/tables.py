@@ -35,7 +35,6 @@ NO_BASE = 0xFFFFFFFF
 COMPOSED = 0x7FFFFFFE
 
 U8 = npt.NDArray[np.uint8]
-U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 I32 = npt.NDArray[np.int32]
 
