@@ -9,6 +9,7 @@ Needs grpcio and protobuf besides the worker's numpy. What's on disk is used wit
 starts also when the registry is down.
 """
 
+from maskwright.workers.client.async_registry import AsyncRegistryClient
 from maskwright.workers.client.cache import DiskCache
 from maskwright.workers.client.channel import Credentials
 from maskwright.workers.client.errors import (
@@ -19,19 +20,27 @@ from maskwright.workers.client.errors import (
     ServiceUnavailable,
     SourceRefused,
 )
+from maskwright.workers.client.follow import ChannelFollower, Current
+from maskwright.workers.client.lock import Lock, LockedArtifact, LockError, read_lock
 from maskwright.workers.client.names import Change, NamedArtifact, NamedVersion, NameSummary
 from maskwright.workers.client.registry import BlobDigest, CompiledSource, RegisteredTokenizer, RegistryClient
 
 __all__ = [
     "ArtifactRevoked",
+    "AsyncRegistryClient",
     "BlobDigest",
     "CallFailed",
     "Change",
+    "ChannelFollower",
     "ClientError",
     "CompiledSource",
     "CorruptDownload",
     "Credentials",
+    "Current",
     "DiskCache",
+    "Lock",
+    "LockError",
+    "LockedArtifact",
     "NameSummary",
     "NamedArtifact",
     "NamedVersion",
@@ -39,4 +48,5 @@ __all__ = [
     "RegistryClient",
     "ServiceUnavailable",
     "SourceRefused",
+    "read_lock",
 ]

@@ -12,6 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +40,7 @@ from maskwright.workers.client.errors import (
     failure_of,
     plain_numbers,
 )
+from maskwright.workers.client.lock import Lock, LockedArtifact
 from maskwright.workers.client.names import NameCalls, named_request
 
 if TYPE_CHECKING:
@@ -209,7 +211,7 @@ class RegistryClient(NameCalls):
             request_id=request_id,
         )
         reply = self._call(lambda: self._compiler.Compile(request, **self._arguments))
-        return _compiled(reply.info, reply.cached)
+        return compiled_source(reply.info, reply.cached)
 
     def resolve(
         self,
@@ -232,7 +234,7 @@ class RegistryClient(NameCalls):
             by = named_request(name, version, channel, fingerprint, min_revision)
         request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
         reply = self._call(lambda: self._registry.Resolve(request, **self._arguments))
-        found = _compiled(reply.info, True)
+        found = compiled_source(reply.info, True)
         return replace(found, version=reply.version, revision=reply.revision)
 
     def precompile(self, items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, CompiledSource | CallFailed]]:
@@ -246,7 +248,7 @@ class RegistryClient(NameCalls):
                 if reply.HasField("failed"):
                     yield reply.index, failure_of(reply.failed)
                 else:
-                    yield reply.index, _compiled(reply.done.info, reply.done.cached)
+                    yield reply.index, compiled_source(reply.done.info, reply.done.cached)
         except grpc.RpcError as error:
             raise call_failed(error) from error
 
@@ -316,6 +318,18 @@ class RegistryClient(NameCalls):
                 self._packs[hash_] = VocabularyPack.load(self.fetch_path(digest, "pack"))
             return self._packs[hash_]
 
+    def warm(self, lock: Lock, fingerprint: str = "") -> list[LockedArtifact]:
+        """Brings what a lock file names to disk, packs too, eight at a time; with a vocabulary only its own.
+
+        Raises what `fetch` raises.
+        """
+        chosen = [a for a in lock.artifacts if fingerprint in ("", a.fingerprint)]
+        wanted = {("pack", BlobDigest(a.pack, a.pack_size)) for a in chosen}
+        wanted |= {("artifact", BlobDigest(a.artifact, a.artifact_size)) for a in chosen}
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda item: self.fetch_path(item[1], item[0]), sorted(wanted, key=str)))
+        return chosen
+
     def all_diagnostics(self, hash_: str) -> list[dict[str, Any]]:
         """The whole list that a `SourceRefused` had to cut short: its `all_diagnostics`."""
         listed: list[dict[str, Any]] = json.loads(self.fetch(hash_))
@@ -344,16 +358,20 @@ class RegistryClient(NameCalls):
             try:
                 return call()
             except grpc.RpcError as error:
-                failed = call_failed(error)
-                if failed.reason == "REVOKED":
-                    hash_ = failed.metadata.get("artifact_hash", "")
-                    self.cache.revoke(hash_)
-                    raise ArtifactRevoked(hash_, failed.metadata.get("why", "")) from error
-                again = failed.code == "UNAVAILABLE" or failed.retry_after is not None
-                if attempt == self._attempts or not again:
-                    raise failed from error
-                time.sleep(failed.retry_after or 0.1 * 2**attempt)
+                time.sleep(pause_before(error, attempt, self._attempts, self.cache))
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def pause_before(error: grpc.RpcError, attempt: int, attempts: int, cache: DiskCache) -> float:
+    """Seconds before the next attempt, or raises the error's typed form. A revoked artifact leaves the cache."""
+    failed = call_failed(error)
+    if failed.reason == "REVOKED":
+        hash_ = failed.metadata.get("artifact_hash", "")
+        cache.revoke(hash_)
+        raise ArtifactRevoked(hash_, failed.metadata.get("why", "")) from error
+    if attempt == attempts or not (failed.code == "UNAVAILABLE" or failed.retry_after is not None):
+        raise failed from error
+    return failed.retry_after or 0.1 * 2**attempt
 
 
 def compile_request(
@@ -433,7 +451,7 @@ def _tokenizer(message: types_pb2.Tokenizer, created: bool = False) -> Registere
     )
 
 
-def _compiled(message: types_pb2.ArtifactInfo, cached: bool) -> CompiledSource:
+def compiled_source(message: types_pb2.ArtifactInfo, cached: bool) -> CompiledSource:
     return CompiledSource(
         key=message.artifact_key,
         artifact=_digest(message.artifact),

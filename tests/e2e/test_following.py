@@ -1,0 +1,184 @@
+"""Workers that follow a channel, and the client for asyncio; with the real compiler, so that artifacts load."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from servers import running
+
+from maskwright.registry.config import ServerConfig
+from maskwright.workers import Matcher
+from maskwright.workers.client import (
+    ArtifactRevoked,
+    AsyncRegistryClient,
+    CallFailed,
+    ChannelFollower,
+    CompiledSource,
+    DiskCache,
+    RegistryClient,
+    ServiceUnavailable,
+)
+
+TOKENIZER = Path(str(files("maskwright.compiler") / "data" / "demo.tokenizer.json"))
+Connect = Callable[..., RegistryClient]
+
+
+@dataclass
+class Fleet:
+    """A registry with two versions of one name."""
+
+    address: str
+    client: RegistryClient
+    fingerprint: str
+    compiled: list[CompiledSource]
+
+
+def _compile(client: RegistryClient, fingerprint: str, pattern: str) -> CompiledSource:
+    return client.compile(pattern, fingerprint, kind="regex")
+
+
+@pytest.fixture
+def fleet(config: ServerConfig, connect: Connect) -> Iterator[Fleet]:
+    with running(replace(config, follow_seconds=0.2), tasks=None) as (address, _):
+        client = connect(address, cache="deployer")
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        compiled = [_compile(client, fingerprint, p) for p in ("old", "new")]
+        for one in compiled:
+            client.publish("tool", [one.key])
+        client.promote("tool", "prod", 1)
+        yield Fleet(address, client, fingerprint, compiled)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it didn't come to that")
+
+
+def test_a_worker_follows_and_swaps_between_requests(fleet: Fleet, connect: Connect) -> None:
+    swapped = threading.Event()
+    worker = connect(fleet.address, cache="worker")
+    with ChannelFollower(worker, "tool", "prod", fleet.fingerprint, lambda _: swapped.set()) as channel:
+        assert channel.current.version == 1
+        request = Matcher(channel.current.artifact)  # a request that's in progress
+        fleet.client.promote("tool", "prod", 2)
+        assert swapped.wait(20)
+        assert (channel.current.version, channel.current.hash) == (2, fleet.compiled[1].artifact.hash)
+        assert Matcher(channel.current.artifact).accept_string(b"new")
+        assert request.accept_string(b"old")
+        swapped.clear()
+        fleet.client.rollback("tool", "prod")
+        assert swapped.wait(20)
+        assert channel.current.version == 1
+        swapped.clear()
+        fleet.client.publish("tool", [fleet.compiled[1].key])
+        assert not swapped.wait(1)
+
+
+def test_a_revoked_artifact_isnt_current(fleet: Fleet, connect: Connect) -> None:
+    with ChannelFollower(connect(fleet.address, cache="worker"), "tool", "prod") as channel:
+        fleet.client.promote("tool", "prod", 2)
+        _until(lambda: channel.current.version == 2)
+        fleet.client.revoke(fleet.compiled[1].artifact.hash, "lets too much through")
+        with pytest.raises(ArtifactRevoked, match="lets too much through"):
+            _until(lambda: channel.current.version != 2)
+        fleet.client.rollback("tool", "prod")
+        _until(lambda: _version(channel) == 1)
+
+
+def _version(channel: ChannelFollower) -> int:
+    try:
+        return channel.current.version
+    except ArtifactRevoked:
+        return 0
+
+
+def test_a_worker_starts_and_goes_on_without_the_registry(config: ServerConfig, connect: Connect) -> None:
+    config = replace(config, follow_seconds=0.2)
+    with running(config, tasks=None) as (address, _):
+        client = connect(address, cache="deployer")
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        for pattern in ("old", "new"):
+            client.publish("tool", [_compile(client, fingerprint, pattern).key])
+        client.promote("tool", "prod", 1)
+        worker = connect(address, cache="worker", timeout=5.0)
+        with ChannelFollower(worker, "tool", "prod") as channel:
+            assert channel.current.version == 1
+    assert channel.current.version == 1
+    with ChannelFollower(connect(address, cache="worker", timeout=2.0), "tool", "prod") as late:
+        assert (late.current.version, late.current.revision) == (1, 0)
+        assert Matcher(late.current.artifact).accept_string(b"old")
+        with running(replace(config, address=address), tasks=None):
+            connect(address, attempts=6).promote("tool", "prod", 2)
+            _until(lambda: late.current.version == 2)
+    with pytest.raises(ServiceUnavailable):
+        ChannelFollower(connect(address, cache="empty", timeout=1.0), "tool", "prod")
+
+
+# -- asyncio ------------------------------------------------------------------------------------
+
+
+@pytest_asyncio.fixture
+async def client(fleet: Fleet, tmp_path: Path) -> AsyncIterator[AsyncRegistryClient]:
+    async with AsyncRegistryClient(fleet.address, cache=DiskCache(tmp_path / "async"), timeout=30) as made:
+        yield made
+
+
+async def test_async_client(fleet: Fleet, client: AsyncRegistryClient, tmp_path: Path) -> None:
+    found = await client.resolve("tool:prod", fingerprint=fleet.fingerprint)
+    assert (found.version, found.artifact) == (1, fleet.compiled[0].artifact)
+    compiled = await client.compile("old", fleet.fingerprint, kind="regex")
+    assert compiled == replace(found, version=0, revision=0)
+    artifact = await client.load_artifact(found.artifact)
+    assert Matcher(artifact).accept_string(b"old")
+    await client.warm([c.artifact for c in fleet.compiled])
+    async with AsyncRegistryClient("127.0.0.1:9", cache=client.cache, timeout=1, attempts=1) as nowhere:
+        assert await nowhere.fetch(fleet.compiled[1].artifact, "artifact")
+        with pytest.raises(ServiceUnavailable):
+            await nowhere.resolve("tool")
+    with pytest.raises(CallFailed) as caught:
+        await client.resolve("nothing")
+    assert caught.value.reason == "UNKNOWN_NAME"
+
+
+async def test_async_fetches_are_shared_and_verified(fleet: Fleet, client: AsyncRegistryClient) -> None:
+    downloads = 0
+    download = client._download
+
+    async def counted(*arguments: object) -> bytes:
+        nonlocal downloads
+        downloads += 1
+        return await download(*arguments)  # type: ignore[arg-type]
+
+    client._download = counted  # type: ignore[method-assign, assignment]
+    wanted = fleet.compiled[0].artifact
+    got = await asyncio.gather(*(client.fetch(wanted, "artifact") for _ in range(20)))
+    assert len(set(got)) == 1
+    assert downloads == 1
+    await asyncio.to_thread(fleet.client.revoke, wanted.hash, "why")
+    with pytest.raises(ArtifactRevoked):
+        await client.resolve("tool:prod")
+    with pytest.raises(ArtifactRevoked):
+        await client.fetch(wanted, "artifact")
+
+
+async def test_async_watch(fleet: Fleet, client: AsyncRegistryClient) -> None:
+    seen = []
+    async for revision, change in client.watch(names=["tool"]):
+        if change is not None:
+            seen.append(change.kind)
+        elif revision == 3:
+            await asyncio.to_thread(fleet.client.promote, "tool", "beta", 2)
+        else:
+            break
+    assert seen == ["publish", "publish", "promote", "promote"]
