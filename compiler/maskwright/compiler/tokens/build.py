@@ -81,7 +81,7 @@ def build_tokens(
 
 
 def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
-    """By own frame, [256]: bytes that some caller goes on with after its return; no other rest can be worth anything."""
+    """By own frame, [256]: bytes that some caller goes on with after its return; other rests are worth nothing."""
     bits = dict.fromkeys(range(a.first_frame, a.n_frames), 0)
     for (frame, _), found in bytes_after_return(a, a.first_symbol).items():
         if frame in bits:

@@ -120,7 +120,7 @@ class _Closure:
         return out
 
     def worth_something(self, symbols: list[int]) -> I64:
-        """The codes of one callee that aren't false for all the symbols that call it, and those that ask for the end."""
+        """One callee's codes that aren't false for all the symbols that call it, and those that ask for the end."""
         found = NOTHING
         for passes in zip(*(self.values[s] for s in symbols), strict=True):
             codes = passes[0][0]
