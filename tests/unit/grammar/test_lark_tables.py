@@ -62,6 +62,8 @@ def test_keywords_are_embedded_in_names() -> None:
         ("%import elsewhere (A)\nstart: A\n", Code.UNSUPPORTED_GRAMMAR, "elsewhere"),
         ("start: a | b\na: A\nb: A\nA: /a/\n", Code.UNSUPPORTED_GRAMMAR, "can't tell <a : A> and <b : A> apart"),
         ("start: A A\nA: /a+/\n", Code.UNSATISFIABLE, "no text"),
+        ("start: x x\nx: A\nA: /a+/\n", Code.UNSATISFIABLE, "no text"),
+        ("start: B r\nr: C D\nB: /b/\nC: /[ac]+/\nD: /c/\n", Code.UNSATISFIABLE, "no text"),
         ("start: A\nA: /(a)\\1/\n", Code.UNSUPPORTED_PATTERN, "terminal A"),
         ("other: A\nA: /a/\n", Code.INVALID_SOURCE, "start"),
     ],

@@ -34,12 +34,9 @@ from maskwright.compiler.grammar.scan import Rest
 from maskwright.compiler.options import Limits
 
 
-def assemble(
-    pushdown: Pushdown, limits: Limits | None = None, deadline: float | None = None
-) -> tuple[Machine, list[Control]]:
-    """The machine, and what its controls stand for. Raises LimitExceeded, CompileError."""
-    a = _Assembly(pushdown, limits or Limits(), deadline)
-    return a.run(), a.keys
+def assemble(pushdown: Pushdown, limits: Limits | None = None, deadline: float | None = None) -> Machine:
+    """The machine. Raises LimitExceeded, CompileError."""
+    return _Assembly(pushdown, limits or Limits(), deadline).run()
 
 
 class _Assembly:
@@ -83,7 +80,6 @@ class _Assembly:
             self.keys.append(key)
             self.out.edges.append([])
             self.out.verdict.append(-1)
-            self.out.lazy.append(False)
             self.work.append(key)
         return found
 
@@ -95,8 +91,7 @@ class _Assembly:
         if not isinstance(key, Lexing):
             self.out.verdict[n] = self.verdict(Exit(0) if isinstance(key, InEmbedded) else key)
             return
-        outcomes, verdict, lazy = self.b.decide(key)
-        self.out.lazy[n] = lazy
+        outcomes, verdict = self.b.decide(key)
         edges = self.out.edges[n]
         for low, high, outcome in outcomes:
             if outcome is None:
@@ -151,7 +146,7 @@ class _Assembly:
         if isinstance(outcome, Begin):
             return self.begin(outcome)
         if isinstance(outcome, Go):
-            return outcome.stack[:-1], self.control(Lexing(outcome.stack[-1], outcome.scan))
+            return outcome.stack[:-1], self.control(Lexing(outcome.stack[-1], outcome.scan, outcome.blocked))
         self.see(outcome, self.b.below[popped])
         return (), self.control(outcome)
 

@@ -15,7 +15,7 @@ from maskwright.compiler.grammar.embed import compile_embedded, take_embedded
 from maskwright.compiler.grammar.emit import emit
 from maskwright.compiler.grammar.lark_tables import ConflictsFound, read_tables
 from maskwright.compiler.grammar.liveness import Live, cut_bytes, cut_dead
-from maskwright.compiler.grammar.machine import Lexing, Machine
+from maskwright.compiler.grammar.machine import Machine
 from maskwright.compiler.grammar.pushdown import Pushdown
 from maskwright.compiler.options import CompileOptions, Limits
 
@@ -77,25 +77,10 @@ def build_grammar(
         raise refuse_conflicts(e.findings) from e
     notes = review(tables, options.strict)
     pushdown = Pushdown(tables, commit=options.fallback == "commit", embedded=embedded)
-    live, machine, missing = _live(pushdown, limits, deadline, spellable)
+    machine = assemble(pushdown, limits, deadline)
+    missing = cut_bytes(machine, spellable)
+    live = _cut(machine, limits, deadline, missing)
     return GrammarResult(minimise(emit(live, machine, embedded, library)), (*notes, *_notes(missing)))
-
-
-def _live(pushdown: Pushdown, limits: Limits, deadline: float, spellable: int) -> tuple[Live, Machine, list[int]]:
-    """The live machine and the bytes left out.
-
-    Controls whose edges mustn't be lost are made explicit, and all is built again.
-    """
-    while True:
-        machine, controls = assemble(pushdown, limits, deadline)
-        missing = cut_bytes(machine, spellable)
-        live = _cut(machine, limits, deadline, missing)
-        shadowed = ((controls[n], low, high) for n, low, high in live.shadowed)
-        more = {c for c, low, high in shadowed if isinstance(c, Lexing) and pushdown.follows(c, low, high)}
-        if not more:
-            return live, machine, missing
-        assert not more <= pushdown.explicit
-        pushdown.explicit |= more
 
 
 def _cut(machine: Machine, limits: Limits, deadline: float, missing: list[int]) -> Live:

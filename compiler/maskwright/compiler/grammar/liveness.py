@@ -9,10 +9,6 @@
 A control is copied for each set of verdicts that its context can use, cut down to those it can reach; so is
 a symbol. Every configuration that's reached in the result can be completed. All controls are of one frame:
 what is pushed is always taken off by the same frame.
-
-A lazy control (its verdict is taken before the byte after it) must not lose an edge: the byte would be read
-again after the verdict, while lark would take it into the lexeme. Such edges are reported, so that their
-controls can be built in explicit form.
 """
 
 from __future__ import annotations
@@ -36,8 +32,7 @@ Path = tuple[Stack, int]
 class Live:
     """The live part, numbered from 0 with the start first; verdicts are the machine's.
 
-    `controls`, `symbols`: what they were in the machine. `shadowed`: (control of the machine, low, high) of
-    a lazy control's edges that were lost beside a live verdict.
+    `controls`, `symbols`: what they were in the machine.
     """
 
     controls: list[int]
@@ -45,7 +40,6 @@ class Live:
     verdict: list[int]
     symbols: list[int]
     returns: list[dict[int, Move]]
-    shadowed: list[tuple[int, int, int]]
 
 
 def cut_dead(m: Machine, limits: Limits | None = None, deadline: float | None = None) -> Live:
@@ -175,7 +169,6 @@ class _Cut:
         self.symbol_order: list[tuple[int, Bits]] = []
         self.edges: list[tuple[Edge, ...]] = []
         self.verdict: list[int] = []
-        self.shadowed: set[tuple[int, int, int]] = set()
 
     def run(self) -> Live:
         m = self.m
@@ -197,7 +190,6 @@ class _Cut:
             self.verdict,
             [s for s, _ in self.symbol_order],
             returns,
-            sorted(self.shadowed),
         )
 
     def usable(self, s: int, use: Bits) -> Bits:
@@ -254,8 +246,6 @@ class _Cut:
             move = moves[path]
             if move is not None:
                 edges.append(Edge(t.low, t.high, move))
-            elif live and self.m.lazy[c]:
-                self.shadowed.add((c, t.low, t.high))
         self.edges.append(tuple(edges))
         self.verdict.append(verdict if live else -1)
 

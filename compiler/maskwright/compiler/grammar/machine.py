@@ -17,10 +17,11 @@ Stack = tuple[int, ...]
 
 
 class Go(NamedTuple):
-    """The lexer goes on in `scan`; `stack` is the known part, its top last."""
+    """The lexer goes on in `scan`, not with a blocked byte; `stack` is the known part, its top last."""
 
     stack: Stack
     scan: ScanState
+    blocked: int = 0
 
 
 class Pop(NamedTuple):
@@ -81,10 +82,13 @@ class Exit(NamedTuple):
 
 
 class Lexing(NamedTuple):
-    """A control in the middle of, or before, a lexeme."""
+    """A control in the middle of, or before, a lexeme. `blocked`: bytes, as bits, that don't come next, because a
+    lexeme before would have taken them.
+    """
 
     top: int
     scan: ScanState
+    blocked: int = 0
 
 
 Effect = tuple[int, int, Go | Pop | Accept | Enter | Begin | None]
@@ -108,8 +112,6 @@ class Machine:
 
     edges: list[list[Transition]] = field(default_factory=list)
     verdict: list[int] = field(default_factory=list)
-    lazy: list[bool] = field(default_factory=list)
-    """Whether the control's verdict is taken before a byte that comes after it (and not at the end alone)."""
     returns: dict[int, dict[int, tuple[Stack, int]]] = field(default_factory=lambda: defaultdict(dict))
     embedded: dict[int, str] = field(default_factory=dict)
     """Controls that stand for an embedded terminal's frame."""

@@ -13,9 +13,10 @@ stack's symbols are the LR states below. What a byte does is worked out on the p
         Accept, None       the text may end here; a syntax error
 
 A Pop is (terminal, rule's origin, states still to pop, bytes to read again). When the lexeme's end and every
-byte that would fall back decide the same thing, the Pop waits for the byte after it (*lazy*) and no edge is
-made. Otherwise (*explicit*) such bytes get edges to controls that pop at once, with the byte among those to
-read again.
+byte that would fall back decide the same thing, the Pop waits for the byte after it, and no edge is made.
+Otherwise such bytes get edges to controls that pop at once, with the byte among those to read again. A byte that
+the control would take into the lexeme doesn't come after a Pop that waits, whatever the parser would do with
+it: it's *blocked* in the Pop and where it leads, so that liveness doesn't count on it and no edge is hidden.
 
 Bytes to read again are replaced by the first ones found with the same effect under every state that may come
 next, and dropped with their hit when they have none. If they grow beyond `MAX_REST`, the lexer needs
@@ -71,7 +72,7 @@ FIRST_LEAD = 0xC2
 
 
 class Pushdown:
-    """What each control does. `explicit` names controls that may not wait for the next byte."""
+    """What each control does."""
 
     def __init__(
         self,
@@ -95,7 +96,6 @@ class Pushdown:
         self.classes: dict[tuple[int, str, Rest], Rest | None] = {}
         self.settled: dict[Lexing, ScanState] = {}
         self.idle: dict[tuple[int, ScanState], Ranges] = {}
-        self.explicit: set[Lexing] = set()
         self.opened: dict[int, list[tuple[int, int, str]]] = {}
         if self.embedded and any(not b.local for b in self.scanner.program.behinds):
             message = "embedded values don't go with terminals that look back over their start"
@@ -143,10 +143,9 @@ class Pushdown:
             if found is None:
                 return None
             if isinstance(found, Hit):
-                again = found.rest._replace(text=found.rest.text + rest.text[i + 1 :], end=rest.end)
-                return self.act(stack, found.terminal, again)
+                return self.act(stack, found.terminal, found.rest.after(rest.text[i + 1 :], rest))
             scan = found
-        return self.finish(stack, scan) if rest.end else Go(stack, scan)
+        return self.finish(stack, scan) if rest.end else Go(stack, scan, rest.blocked)
 
     def finish(self, stack: Stack, scan: ScanState) -> Outcome:
         """The text ends."""
@@ -274,7 +273,7 @@ class Pushdown:
             tops = self.tops_after(top, terminal)
             effects = tuple(self.effect(q, rest) for q in tops)
             alive = any(e is not None for e in effects)
-            self.classes[key] = self.representative.setdefault((tops, effects), rest) if alive else None
+            self.classes[key] = self.representative.setdefault((tops, effects, rest.blocked), rest) if alive else None
         return self.classes[key]
 
     def tops_after(self, top: int, terminal: str) -> Stack:
@@ -296,8 +295,7 @@ class Pushdown:
             if found is None:
                 return None
             if isinstance(found, Hit):
-                again = found.rest._replace(text=found.rest.text + rest.text[i + 1 :])
-                after = self.class_of(top, found.terminal, again)
+                after = self.class_of(top, found.terminal, found.rest.after(rest.text[i + 1 :], rest))
                 return None if after is None else (found.terminal, after)
             scan = found
         return scan
@@ -351,19 +349,23 @@ class Pushdown:
     def waiting(self, control: Lexing) -> Pop | None:
         """The Pop that the control's fallback comes to, when it may wait for the byte after it."""
         hit = control.scan.fallback
-        if hit is None or control in self.explicit or self.scanner.at_end(control.scan) != hit:
+        if hit is None or self.scanner.at_end(control.scan) != hit:
             return None
-        out = self.act((control.top,), hit.terminal, hit.rest)
+        rest = hit.rest._replace(blocked=self.blocked(control, hit))
+        out = self.act((control.top,), hit.terminal, rest)
         return out if isinstance(out, Pop) else None
 
-    def follows(self, control: Lexing, low: int, high: int) -> bool:
-        """Whether one of these bytes may come right after the control's fallback, as far as LR states alone
-        tell.
-        """
-        hit = control.scan.fallback
-        assert hit is not None
-        rests = (hit.rest.then(byte) for byte in range(low, high + 1))
-        return any(self.class_of(control.top, hit.terminal, rest) is not None for rest in rests)
+    def blocked(self, control: Lexing, hit: Hit) -> int:
+        """Bytes that might follow the fallback, were they not taken into the lexeme."""
+        taken = control.blocked
+        for m in self.scanner.moves(control.scan):
+            if m.kind != "fall":
+                taken |= (1 << m.high + 1) - (1 << m.low)
+        return sum(
+            1 << byte
+            for byte in range(256)
+            if taken >> byte & 1 and self.class_of(control.top, hit.terminal, hit.rest.then(byte)) is not None
+        )
 
     def characters(self, control: Lexing) -> list[tuple[int, int, Enter]] | None:
         """Calls for the characters of several bytes; None: bytes do as well, or the bytes would have to be
@@ -419,26 +421,26 @@ class Pushdown:
         more = self.sets_ahead(after.stack, after.scan)
         return None if more is None else sets + more
 
-    def decide(self, control: Lexing) -> tuple[list[Effect], Outcome, bool]:
-        """Its bytes' outcomes, its verdict, and whether the verdict is lazy."""
+    def decide(self, control: Lexing) -> tuple[list[Effect], Outcome]:
+        """What its bytes lead to, by increasing byte, and its verdict."""
         stack = (control.top,)
         pop = self.waiting(control)
         calls = self.characters(control)
         top = 255 if calls is None else FIRST_LEAD - 1
-        out: list[Effect] = []
-        if pop is not None:
+        found: list[Effect] = []
+        if pop is None:
+            found += self.outcomes(stack, control.scan, 0, top)
+        else:
             for m in self.scanner.moves(control.scan):
                 if m.low > top or m.kind == "fall":
                     continue
                 if m.kind == "go":
-                    out.append((m.low, min(m.high, top), Go(stack, self.settle(control.top, control.scan, m))))
-                elif m.kind == "done":
+                    found.append((m.low, min(m.high, top), Go(stack, self.settle(control.top, control.scan, m))))
+                else:
                     assert m.hit is not None
-                    out.append((m.low, min(m.high, top), self.act(stack, m.hit.terminal, m.hit.rest)))
-            if all(o is not None for _, _, o in out):
-                return [*out, *(calls or ())], pop, True
-        out = [*self.outcomes(stack, control.scan, 0, top), *(calls or ())]
-        return out, self.finish(stack, control.scan), False
+                    found.append((m.low, min(m.high, top), self.act(stack, m.hit.terminal, m.hit.rest)))
+        open_ = [part for effect in (*found, *(calls or ())) for part in _unblocked(effect, control.blocked)]
+        return open_, pop if pop is not None else self.finish(stack, control.scan)
 
 
 def _characters_of(lead: int) -> tuple[int, int]:
@@ -448,6 +450,22 @@ def _characters_of(lead: int) -> tuple[int, int]:
             low = (lead & bits) << shift
             return max(low, least), low + (1 << shift) - 1
     raise ValueError(f"{lead} isn't the first byte of several")
+
+
+def _unblocked(effect: Effect, blocked: int) -> Iterator[Effect]:
+    """An effect without blocked bytes."""
+    low, high, outcome = effect
+    if not blocked:
+        yield effect
+        return
+    start = -1
+    for byte in range(low, high + 2):
+        good = byte <= high and not blocked >> byte & 1
+        if good and start < 0:
+            start = byte
+        elif not good and start >= 0:
+            yield start, byte - 1, outcome
+            start = -1
 
 
 def _keeps(scan: ScanState) -> bool:

@@ -38,14 +38,21 @@ History = tuple[Threads | None, ...]
 
 
 class Rest(NamedTuple):
-    """Bytes to read again; the history before them; whether the text ends after them."""
+    """Bytes to read again; the history before them; whether the text ends after them; bytes, as bits, that can't
+    come after them.
+    """
 
     text: bytes
     history: History
     end: bool = False
+    blocked: int = 0
 
     def then(self, byte: int) -> Rest:
         return Rest(self.text + bytes((byte,)), self.history, self.end)
+
+    def after(self, again: bytes, before: Rest) -> Rest:
+        """This rest of a lexeme found while `before` was read, with what's left of that."""
+        return Rest(self.text + again, self.history, before.end, before.blocked)
 
 
 class Obligation(NamedTuple):
