@@ -58,7 +58,15 @@ INVALID = [
     ("ecma262", "(?i)a", (0, 4)),
     ("ecma262", "(?ii:a)", (0, 5)),
     ("ecma262", "(?<1>a)", (0, 5)),
+    ("ecma262", "(?<\u200d>a)", (0, 5)),
+    ("ecma262", "(?<n", (0, 4)),
+    ("ecma262", r"(?<a>)(?<\u0061>)", (6, 16)),
+    ("ecma262", "(?<n>a)(?<n>b)", (7, 12)),
+    ("ecma262", "(?<n>(?<n>a))", (5, 10)),
+    ("ecma262", "(?:(?<n>a)|(?<n>b))(?<n>c)", (19, 24)),
+    ("ecma262", "(?<n>a)(?:x|(?<n>b))", (12, 17)),
     ("python", "a)", (1, 2)),
+    ("python", "(?u)(?a)x", (4, 8)),
     ("python", "(a", (0, 2)),
     ("python", "a**", (2, 3)),
     ("python", "^*", (1, 2)),
@@ -149,6 +157,20 @@ def test_flags() -> None:
         compile_pattern("a", flags="q")
     with pytest.raises(ValueError, match="unknown dialect"):
         compile_pattern("a", "pcre")  # type: ignore[arg-type]
+
+
+def test_alternatives_may_share_a_group_name() -> None:
+    assert same("(?<n>a)|(?<n>b)", "a|b")
+    assert same("(?:(?<n>a)|b)|(?<n>c)|(?=(?<n>d))d", "[abcd]")
+    assert same(r"(?<\u0061$>b)(?<$\u{62}\u200d>)(?<\ud835\udc9c>)", "b")
+    many = "(?:" * 2000 + "".join(f"(?<n{i}>)" for i in range(1000)) + ")" * 2000
+    assert same(many, "")
+
+
+def test_sets_of_characters_are_not_folded_in_python() -> None:
+    for pattern in (r"[\w]", r"[^\W]", r"[\wa-f]"):
+        assert compile_pattern(pattern, "python", flags="i") == compile_pattern(r"\w", "python")
+    assert compile_pattern(r"(?i)[\Ws]", "python") == compile_pattern(r"\W|(?i:s)", "python")
 
 
 def test_ends() -> None:

@@ -110,6 +110,13 @@ class Group(Generic[F]):
     branches: list[Node] = field(default_factory=list)
     branch_start: int = 0
     quantifiable: bool = True
+    names: dict[str, Span] = field(default_factory=dict)
+    """Of the groups in the branch being read."""
+    earlier_names: dict[str, Span] = field(default_factory=dict)
+    """Of those in the branches before it."""
+
+    def all_names(self) -> dict[str, Span]:
+        return self.earlier_names | self.names if self.earlier_names else self.names
 
 
 class GroupStack(Generic[F]):
@@ -136,6 +143,22 @@ class GroupStack(Generic[F]):
         g.branches.append(concat(g.items, (g.branch_start, at)))
         g.items = []
         g.branch_start = at + 1
+        g.earlier_names.update(g.names)
+        g.names = {}
+
+    def declare(self, names: dict[str, Span]) -> Span | None:
+        """Adds names to the branch being read; the place of one that is there twice.
+
+        Cost: the smaller of the two sets.
+        """
+        g = self.groups[-1]
+        few, many = (names, g.names) if len(names) < len(g.names) else (g.names, names)
+        for name, span in few.items():
+            if name in many:
+                return max(span, many[name])
+        many.update(few)
+        g.names = many
+        return None
 
     def close(self, at: int) -> tuple[Node, Group[F]]:
         """The innermost group's node, ending after the parenthesis at `at`; it isn't added to the outer sequence."""

@@ -30,6 +30,8 @@ from maskwright.compiler.regular.codepoints import Ranges, intersect, normalise
 HEX = "0123456789abcdefABCDEF"
 DIGITS = "0123456789"
 CONTROL_ESCAPES = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D}
+JOINING = str.maketrans("$\u200c\u200d", "___")
+"""What a name has beyond identifiers, after its first character."""
 FLAGS = "ims"
 LOOKS = {"(?=": (True, False), "(?!": (True, True), "(?<=": (False, False), "(?<!": (False, True)}
 
@@ -170,9 +172,22 @@ class _Parser(Cursor):
         self.stack.open(start, None, outer, self.at)
 
     def name(self, start: int) -> None:
-        name = self.until(">", "the group's name", start)
-        if not name.replace("$", "_").replace("\u200c", "_").replace("\u200d", "_").isidentifier():
+        """A group's name, in which an escape may stand for a letter."""
+        name = ""
+        while not self.skip(">"):
+            if self.done():
+                self.fail("the group's name isn't closed", start, self.end)
+            c = self.take()
+            name += chr(self.u_escape(start)) if c == "\\" and self.skip("u") else c
+        if not (name[:1].replace("$", "_") + name[1:].translate(JOINING)).isidentifier():
             self.fail(f"{name!r} isn't a group name", start)
+        self.declare({name: (start, self.at)})
+
+    def declare(self, names: dict[str, Span]) -> None:
+        """Alternatives may share a name (since 2025), since only one of them takes part."""
+        twice = self.stack.declare(names)
+        if twice:
+            self.fail("two groups of this name can take part in one match", *twice)
 
     def modifiers(self, start: int) -> Flags:
         """(?ims-ims: with each flag at most once and one of them at least."""
@@ -194,6 +209,7 @@ class _Parser(Cursor):
             self.fail("no group is open", start)
         node, group = self.stack.close(start)
         self.stack.items.append(node)
+        self.declare(group.all_names())
         self.flags = group.flags
         self.quantifiable, self.item_start = group.quantifiable, group.start
 

@@ -4,6 +4,10 @@
 holds on the empty text; `(?>…)` and possessive repeats become `Atomic`. Unicode tables are the project's own, not
 the running Python's.
 
+One departure, where `re` leaves its own documentation: under `i` it compares a range that reaches beyond U+FFFF in
+another way than all others (without the long s, the Kelvin sign and the like; with `a`, beyond ASCII). Here all
+ranges are folded alike.
+
 Refused as not regular: back-references and conditionals. A lookbehind without a fixed width is an error, as in
 Python.
 """
@@ -28,7 +32,7 @@ from maskwright.compiler.regex.charsets import (
 from maskwright.compiler.regex.tree import Atomic, Chars, Look, Node, Point, PointKind, Span, repeat
 from maskwright.compiler.regex.unicode import close_over_case
 from maskwright.compiler.regex.width import width
-from maskwright.compiler.regular.codepoints import Ranges, intersect, normalise
+from maskwright.compiler.regular.codepoints import Ranges, intersect, normalise, unite
 
 HEX = "0123456789abcdefABCDEF"
 OCTAL = "01234567"
@@ -64,6 +68,8 @@ class _Parser(Cursor):
         self.flags = flags
         self.stack: GroupStack[Flags] = GroupStack(flags)
         self.names: set[str] = set()
+        self.whole = {"a"} if flags.ascii else set[str]()
+        """Flags set for the whole pattern."""
         self.at_start = True
         self.quantifiable = ""
         """Why the last item can't be repeated; empty: it can."""
@@ -260,6 +266,10 @@ class _Parser(Cursor):
         for letter in on + off:
             if letter != "u":
                 self.flags = replace(self.flags, **{FLAG_FIELDS[letter]: letter in on})
+        if not scoped:
+            self.whole |= set(on)
+            if {"a", "u"} <= self.whole:
+                self.fail("these flags can't be set together", start)
         if "u" in on:
             self.flags = replace(self.flags, ascii=False)
         return scoped
@@ -355,20 +365,26 @@ class _Parser(Cursor):
     def brackets(self, start: int) -> Ranges:
         negative = self.skip("^")
         parts: list[tuple[int, int]] = []
+        sets: list[Ranges] = []
         first = self.at
         while self.at == first or self.peek() != "]":
             if self.done():
                 self.fail("the class isn't closed", start, self.end)
-            self.member(parts)
+            self.member(parts, sets)
         self.take()
-        ranges = self.fold(intersect(normalise(parts), ANY))
+        # \w and its like aren't folded: U+0345 equals a letter and is none.
+        ranges = unite(self.fold(intersect(normalise(parts), ANY)), *sets)
         return negate(ranges) if negative else ranges
 
-    def member(self, parts: list[tuple[int, int]]) -> None:
+    def member(self, parts: list[tuple[int, int]], sets: list[Ranges]) -> None:
+        """One character or range of a class to `parts`, or a set like \\w to `sets`."""
         start = self.at
         one = self.class_atom()
         if self.peek() != "-" or self.peek(1) == "]":
-            parts += one if isinstance(one, tuple) else [(one, one)]
+            if isinstance(one, tuple):
+                sets.append(one)
+            else:
+                parts.append((one, one))
             return
         self.take()
         if self.done():
