@@ -78,6 +78,42 @@ def test_nothing_answered_is_lost(tmp_path: Path, connect: Callable[..., Registr
     assert [t.created for t in tokenizers] == [True] + [False] * (ROUNDS - 1)
 
 
+def test_no_change_of_names_is_lost_or_half_done(tmp_path: Path, connect: Callable[..., RegistryClient]) -> None:
+    """Publishes and promotes until the server is killed; what was answered is there, and no more than one beyond it."""
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    choose, published, promoted = random.Random(7), 0, 0
+    for round_ in range(ROUNDS):
+        server, address = _start(script, tmp_path / "data")
+        client = connect(address, cache=f"cache{round_}")
+        key = client.compile("x", client.register_tokenizer(TOKENIZER).fingerprint, kind="regex").key
+        if round_:
+            found = client.versions("n")
+            assert [v.version for v in found] == list(range(len(found), 0, -1))
+            assert len(found) in (published, published + 1)
+            published = len(found)
+            pointed = client.resolve("n:prod").version
+            assert pointed in (promoted, published)
+            promoted = pointed
+        done = {"published": published, "promoted": promoted}
+        worker = threading.Thread(target=_promote_on, args=(client, key, done))
+        worker.start()
+        time.sleep(choose.uniform(0.1, 0.4))
+        _kill(server)
+        worker.join()
+        assert done["promoted"]
+        published, promoted = done["published"], done["promoted"]
+    assert published > ROUNDS
+
+
+def _promote_on(client: RegistryClient, key: str, done: dict[str, int]) -> None:
+    with contextlib.suppress(CallFailed):
+        while True:
+            done["published"] = client.publish("n", [key])
+            client.promote("n", "prod", done["published"])
+            done["promoted"] = done["published"]
+
+
 def _compile_on(
     client: RegistryClient, tokenizer: RegisteredTokenizer, round_: int, answered: dict[str, CompiledSource]
 ) -> None:
