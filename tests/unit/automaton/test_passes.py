@@ -103,6 +103,47 @@ def test_a_called_frame_keeps_only_the_verdicts_its_caller_can_use() -> None:
     assert not any(e.low == ord("y") for es in a.edges for e in es), "y leads nowhere, so it isn't offered"
 
 
+@dataclass(frozen=True)
+class Shapes:
+    """Calls, by first byte, two frames that end alike but declare different verdicts, one of which is cut."""
+
+    kind: str = "root"
+    name: str = "shapes"
+    pointer: str = ""
+
+    def start(self) -> str:
+        return "start"
+
+    def transitions(self, state: str) -> Iterable[Stay | Call]:
+        if self.kind == "root":
+            if state == "start":
+                yield Stay(OPEN, OPEN, "one")
+                yield Stay(COMMA, COMMA, "two")
+            if state in ("one", "two"):
+                yield Call(Shapes(state), state)
+        elif state == "start":
+            if self.kind == "two":
+                yield Stay(CLOSE, CLOSE, "y")
+            yield Stay(A, A, "x")
+
+    def verdict(self, state: str) -> str | None:
+        if self.kind == "root":
+            return "held" if state == "done" else None
+        return state if state in ("x", "y") else None
+
+    def resume(self, continuation: str, verdict: str) -> str | None:
+        return "done" if verdict == "x" else None
+
+
+def test_merged_frames_have_one_number_of_verdicts() -> None:
+    raw = explore(Shapes())
+    assert sorted(f.verdicts for f in raw.frames) == [1, 1, 2]
+    a = minimise(specialise(raw))
+    assert verify(a) == []
+    assert len(a.frames) == 2
+    assert accepts(a, b"[a") and accepts(a, b",a") and not accepts(a, b",]")
+
+
 def test_an_empty_language_is_refused() -> None:
     with pytest.raises(CompileError) as refused:
         specialise(explore(Judged(), accepting=["never"]))

@@ -195,16 +195,21 @@ def _lay_out(
     out.frames = [FrameInfo("") for _ in frames]
     for old, new in frames.items():
         info = a.frame_info(old)
-        out.frames[new - a.first_frame] = FrameInfo(info.name, info.pointer, info.verdicts)
+        out.frames[new - a.first_frame] = FrameInfo(info.name, info.pointer)
     for i in by_frame:
         c = q.order[i]
         out.edges.append(_joined(edges[i], move))
         out.verdict.append(a.verdict_of(c))
         out.frame.append(frame(a.frame_of(c)))
+        # Merged frames may have declared other verdicts that nothing returns any more: what counts is what's left.
+        info = out.frame_info(out.frame[-1])
+        info.verdicts = max(info.verdicts, out.verdict[-1] + 1)
     for i in by_caller:
         sym = a.symbol(q.symbol_order[i])
-        moves = tuple(None if m is None else move(m) for m in returns[i])
-        out.symbols.append(Symbol(frame(sym.caller), frame(sym.callee), moves))
+        callee = frame(sym.callee)
+        moves = [None if m is None else move(m) for m in returns[i][: out.frame_info(callee).verdicts]]
+        moves += [None] * (out.frame_info(callee).verdicts - len(moves))
+        out.symbols.append(Symbol(frame(sym.caller), callee, tuple(moves)))
     out.start = place.get(start, start) if start is not None else None
     out.entries = {name: place.get(c, c) for name, c in entries.items()}
     return out

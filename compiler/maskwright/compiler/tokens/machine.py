@@ -43,6 +43,8 @@ def flatten(a: ByteAutomaton, base: AutomatonTables | None = None) -> AutomatonT
             return m.target
         return -2 - actions.setdefault(m, first_action + len(actions))
 
+    for s in a.symbols:
+        assert len(s.returns) == a.frame_info(s.callee).verdicts, "a return for each verdict of the callee"
     edges = [(e.low, e.high, number(e.move)) for es in a.edges for e in es]
     returns = [[number(m) for m in s.returns] for s in a.symbols]
     return AutomatonTables(
