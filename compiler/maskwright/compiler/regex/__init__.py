@@ -63,7 +63,8 @@ def compile_pattern(
     if len(pattern) > limits.pattern_length:
         raise budget.at(span=(0, len(pattern))).exceeded("pattern_length", limits.pattern_length, len(pattern))
     root = parse_pattern(pattern, dialect, flags)
-    root = resolve_atomic(root, pattern, lambda node: compile_tree(node, budget=budget))
+    if dialect == "python":
+        root = resolve_atomic(root, pattern, lambda node: compile_tree(node, budget=budget))
     return compile_tree(root, mode, budget)
 
 

@@ -133,14 +133,17 @@ class Follow:
 
     def __init__(self, edges: Iterable[tuple[Bits, Bits]]) -> None:
         merged: dict[Bits, Bits] = {}
-        self.shift = self.runs = self.exits = 0
+        steps: list[int] = []
+        self.runs = self.exits = 0
         self.wide: list[tuple[Bits, Bits]] = []
         self.single: dict[int, Bits] = {}
         for a, b in edges:
-            if a << 1 == b and a & (a - 1) == 0:
-                self.shift |= a
+            # Counting bits makes no new integers; these are long, and there's one such edge for each position.
+            if b.bit_length() == a.bit_length() + 1 and a.bit_count() == 1 == b.bit_count():
+                steps.append(a.bit_length() - 1)
             else:
                 merged[b] = merged.get(b, 0) | a
+        self.shift = _bits_of(steps)
         for b, a in merged.items():
             below = b >> 1
             if below & (below - 1) == 0 and a & below:
@@ -201,6 +204,16 @@ def _group(
     for a, demands, b in edges:
         by_demand.setdefault(demands, []).append((a, b))
     return list(by_demand.items())
+
+
+def _bits_of(positions: Iterable[int]) -> Bits:
+    """Cost: linear, which adding them one by one isn't."""
+    data = bytearray()
+    for p in positions:
+        if p >> 3 >= len(data):
+            data.extend(bytes((p >> 3) + 1))
+        data[p >> 3] |= 1 << (p & 7)
+    return int.from_bytes(data, "little")
 
 
 def _positions_of(bits: Bits) -> Iterator[int]:
