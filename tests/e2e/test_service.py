@@ -76,6 +76,42 @@ def test_identical_calls_compile_once(
     assert [r.cached for r in results].count(False) == 1
 
 
+def test_a_call_that_missed_just_before_the_artifact_was_kept_compiles_nothing(
+    server: tuple[str, Server],
+    tokenizer: RegisteredTokenizer,
+    client: RegistryClient,
+    compilations: Count,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The late caller looks up, misses, and is held until the first caller's compilation is over."""
+    catalog, late = server[1].catalog, threading.Event()
+    look_up, held = catalog.artifact, threading.Event()
+
+    def slow(key: str) -> object:
+        found = look_up(key)
+        if threading.current_thread() not in seen:
+            seen.append(threading.current_thread())
+            if len(calls) == 2 and found is None and not held.is_set():
+                held.set()
+                late.wait(20)
+        return found
+
+    seen: list[threading.Thread] = []
+    calls = [1]
+    monkeypatch.setattr(catalog, "artifact", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(client.compile, "slow 1", tokenizer.fingerprint, kind="regex")
+        time.sleep(0.5)
+        calls.append(2)
+        seen.clear()
+        second = pool.submit(client.compile, "slow 1", tokenizer.fingerprint, kind="regex")
+        assert held.wait(10)
+        first.result()
+        late.set()
+        assert second.result().cached
+    assert compilations() == 1
+
+
 def test_refusal_has_diagnostics_and_is_remembered(
     client: RegistryClient, tokenizer: RegisteredTokenizer, compilations: Count
 ) -> None:

@@ -89,8 +89,8 @@ class CompileFlow:
         if kept is None:
             flight = f"{names.refusal}/{order.validate_only}"
             kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer))
-            kept = replace(kept, cached=not began)
-            self._metrics.cache.labels("none" if began else "flight").inc()
+            self._metrics.cache.labels("flight" if not began else "catalog" if kept.cached else "none").inc()
+            kept = replace(kept, cached=kept.cached or not began)
         else:
             self._metrics.cache.labels("catalog").inc()
         if order.request_id and not order.validate_only:
@@ -129,6 +129,11 @@ class CompileFlow:
         return None
 
     async def _compile(self, order: CompileOrder, names: _Keys, tokenizer: TokenizerRecord) -> CompileOutcome:
+        if not order.validate_only:
+            # Another flight may have landed between this caller's look-up and now.
+            found = await asyncio.to_thread(self._find, order, names)
+            if found is not None:
+                return found
         path = await asyncio.to_thread(self._workspace.tokenizer, tokenizer)
         job = CompileJob(
             order.kind,
