@@ -103,13 +103,26 @@ class LimitExceeded(CompileError):
         super().__init__(
             Diagnostic(
                 Code.LIMIT_EXCEEDED,
-                f"{limit_name} is {limit:g}, reached {observed:g} in {stage}",
+                f"{limit_name} is {_shown(limit)}, reached {_shown(observed)} in {stage}",
                 pointer=pointer,
                 span=span,
-                detail={"limit_name": limit_name, "limit": limit, "observed": observed, "stage": stage},
+                detail={
+                    "limit_name": limit_name,
+                    "limit": limit,
+                    "observed": observed if abs(observed) < 1 << 63 else _shown(observed),
+                    "stage": stage,
+                },
                 hint=hint,
             )
         )
+
+
+def _shown(number: float) -> str:
+    """A number for people; whole numbers may be too large for a float."""
+    try:
+        return f"{number:g}" if abs(number) >= 1e6 or number != int(number) else str(int(number))
+    except OverflowError:
+        return f"10^{int(number.bit_length() * 0.30103)}" if isinstance(number, int) else str(number)
 
 
 def unsupported_keyword(keyword: str, pointer: str) -> Diagnostic:

@@ -7,14 +7,17 @@ over sub-schemas that judge the same value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, unsupported_keyword
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.document import Document, Schema
 from maskwright.compiler.schema.finite import unique_values
-from maskwright.compiler.schema.keywords import KEYWORDS, Draft
+from maskwright.compiler.schema.keywords import KEYWORDS, Draft, is_number
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.lower import loop
 
@@ -105,14 +108,39 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
         ("minLength", "string_bound"),
         ("maxItems", "array_bound"),
         ("minItems", "array_bound"),
+        ("maxContains", "array_bound"),
+        ("minContains", "array_bound"),
+        ("maxProperties", "array_bound"),
+        ("minProperties", "array_bound"),
     ):
         value = schema.get(keyword)
         if value is None:
             continue
         size = len(value) if isinstance(value, list | dict) else value
         limit = getattr(limits, limit_name)
-        if isinstance(size, int) and not isinstance(size, bool) and size > limit:
-            raise LimitExceeded(limit_name, limit, size, "schema", pointer=schema.at(keyword))
+        if is_number(size) and size > limit:
+            observed = int(size) if size < 1 << 62 else math.inf
+            raise LimitExceeded(limit_name, limit, observed, "schema", pointer=schema.at(keyword))
+    for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum"):
+        value = schema.get(keyword)
+        for number in value if isinstance(value, list) else [value]:
+            digits = _digits(number)
+            if digits > MAX_DIGITS:
+                raise LimitExceeded("number_digits", MAX_DIGITS, digits, "schema", pointer=schema.at(keyword))
+
+
+MAX_DIGITS = 1000
+"""Decimal places on either side of the point that a number of a schema may need when it's written out."""
+
+
+def _digits(value: Any) -> int:
+    """The places that a number needs without an exponent; 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return 0
+    if isinstance(value, int):
+        return int(value.bit_length() * 0.30103) + 1
+    exponent = value.as_tuple().exponent
+    return max(abs(value.adjusted()), abs(exponent) if isinstance(exponent, int) else 0) + 1
 
 
 class _Checker:

@@ -1,0 +1,44 @@
+"""Bounds that are too large are refused by name and place, at once, however they're spelled."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema import compile_schema
+
+
+@pytest.mark.parametrize(
+    ("source", "limit_name"),
+    [
+        ('{"maxLength": 1e7}', "string_bound"),
+        ('{"maxLength": 1e30}', "string_bound"),
+        ('{"minLength": 10000000}', "string_bound"),
+        ('{"maxItems": 1e6}', "array_bound"),
+        ('{"minItems": 1000000}', "array_bound"),
+        ('{"maxProperties": 1e30}', "array_bound"),
+        ('{"contains": {}, "minContains": 1000000}', "array_bound"),
+        ('{"multipleOf": 1e400}', "multiple_of"),
+        ('{"multipleOf": 1e4000}', "number_digits"),
+        ('{"minimum": 1e99999999999}', "number_digits"),
+        ('{"exclusiveMaximum": 1e-99999}', "number_digits"),
+        ('{"enum": [1, 1e5000]}', "number_digits"),
+        ('{"const": 1e5000}', "number_digits"),
+    ],
+)
+def test_large_bounds_are_refused(source: str, limit_name: str) -> None:
+    begin = time.perf_counter()
+    with pytest.raises(LimitExceeded) as refused:
+        compile_schema(source, CompileOptions(), Limits(), None, None)
+    assert refused.value.limit_name == limit_name
+    assert json.dumps([d.to_json() for d in refused.value.diagnostics])
+    assert time.perf_counter() - begin < 5
+
+
+def test_a_bound_may_be_spelled_with_an_exponent() -> None:
+    result = compile_schema('{"type": "string", "maxLength": 2e0}', CompileOptions(), Limits(), None, None)
+    assert result.automaton.edges
