@@ -2,6 +2,7 @@
 
     embed         `%json` and `%regex` values are taken out and compiled on their own
     lark_tables   lark's own reader, LALR tables and lexer contexts, read in one place
+    merge_states  LR states that do the same are one
     conflicts     what may surprise in them, as diagnostics
     program       terminals as programs of prioritised threads over bytes
     scan          the contextual lexer as a deterministic automaton with a bounded memory of bytes to read

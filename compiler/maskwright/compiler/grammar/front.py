@@ -16,6 +16,7 @@ from maskwright.compiler.grammar.emit import emit
 from maskwright.compiler.grammar.lark_tables import ConflictsFound, read_tables
 from maskwright.compiler.grammar.liveness import Live, cut_bytes, cut_dead
 from maskwright.compiler.grammar.machine import Machine
+from maskwright.compiler.grammar.merge_states import merge_states
 from maskwright.compiler.grammar.pushdown import Pushdown
 from maskwright.compiler.options import CompileOptions, Limits
 
@@ -76,7 +77,7 @@ def build_grammar(
         assert e.findings is not None
         raise refuse_conflicts(e.findings) from e
     notes = review(tables, options.strict)
-    pushdown = Pushdown(tables, commit=options.fallback == "commit", embedded=embedded)
+    pushdown = Pushdown(merge_states(tables), commit=options.fallback == "commit", embedded=embedded)
     machine = assemble(pushdown, limits, deadline)
     missing = cut_bytes(machine, spellable)
     live = _cut(machine, limits, deadline, missing)

@@ -57,11 +57,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """Pop `size` states, then go by `origin`. `rule` is for people."""
+    """Pop `size` states, then go by `origin`."""
 
     origin: str
     size: int
-    rule: str
 
 
 Action = Shift | Reduce
@@ -230,7 +229,8 @@ def _conflicts(analysis: Any, start: str, reduces: bool) -> tuple[Conflict, ...]
     """
     found: list[Conflict] = []
     for prefix, itemset in _itemsets(analysis.lr0_start_states[start]):
-        for terminal in sorted(itemset.lookaheads, key=lambda t: str(t.name)):
+        suspects = [t for t, rules in itemset.lookaheads.items() if len(rules) > 1 or t in itemset.transitions]
+        for terminal in sorted(suspects, key=lambda t: str(t.name)):
             rules = _best(itemset.lookaheads[terminal])
             clash = len(rules) > 1 if reduces else terminal in itemset.transitions
             if clash:
@@ -291,10 +291,13 @@ def _number_states(states: dict[int, dict[str, Any]], start: int) -> list[int]:
 
 
 def _actions(row: dict[str, Any], place: dict[int, int], rules: frozenset[str]) -> Iterator[tuple[str, Action]]:
+    reduces: dict[int, Reduce] = {}
     for symbol in sorted(row):
         action, arg = row[symbol]
         if action.name == "Reduce":
-            yield symbol, Reduce(arg.origin.name, len(arg.expansion), str(arg))
+            if id(arg) not in reduces:
+                reduces[id(arg)] = Reduce(str(arg.origin.name), len(arg.expansion))
+            yield symbol, reduces[id(arg)]
         elif symbol not in rules:
             yield symbol, Shift(place[arg])
 

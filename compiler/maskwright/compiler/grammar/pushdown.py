@@ -96,6 +96,7 @@ class Pushdown:
         self.classes: dict[tuple[int, str, Rest], Rest | None] = {}
         self.settled: dict[Lexing, ScanState] = {}
         self.idle: dict[tuple[int, ScanState], Ranges] = {}
+        self.begun: dict[tuple[int, History], Ranges] = {}
         self.opened: dict[int, list[tuple[int, int, str]]] = {}
         if self.embedded and any(not b.local for b in self.scanner.program.behinds):
             message = "embedded values don't go with terminals that look back over their start"
@@ -243,12 +244,15 @@ class Pushdown:
             return False
         key = (top, scan)
         if key not in self.idle:
-            begins = unite(*(self.begins(q, hit.rest.history) for q in self.tops_after(top, hit.terminal)))
-            self.idle[key] = subtract(begins, self.scanner.must_match(scan))
+            begins = _united(tuple(self.begins(q, hit.rest.history) for q in self.tops_after(top, hit.terminal)))
+            self.idle[key] = _subtracted(begins, self.scanner.must_match(scan))
         return not intersect(self.idle[key], (_characters_of(lead),))
 
     def begins(self, top: int, history: History) -> Ranges:
-        return self.scanner.may_begin(self.scanner.start(self.tables.lexer_of[top], history))
+        key = (self.tables.lexer_of[top], history)
+        if key not in self.begun:
+            self.begun[key] = self.scanner.may_begin(self.scanner.start(*key))
+        return self.begun[key]
 
     def refused_rest(self, hit: Hit, state: ScanState) -> CompileError:
         """The refusal, by the terminals' names."""
@@ -386,7 +390,7 @@ class Pushdown:
                 exits.setdefault(out[0], []).append(cell)
         if not exits:
             return None
-        told = tuple(unite(*cells) for cells in exits.values())
+        told = tuple(_united(tuple(cells)) for cells in exits.values())
         machine = tell_apart(told)
         return [(low, high, Enter(told, t, tuple(exits))) for low, high, t in machine.transitions[0]]
 
@@ -470,6 +474,16 @@ def _unblocked(effect: Effect, blocked: int) -> Iterator[Effect]:
 
 def _keeps(scan: ScanState) -> bool:
     return any(isinstance(item, Hit) and item.rest.text for item in scan.items)
+
+
+@lru_cache(maxsize=1024)
+def _united(sets: tuple[Ranges, ...]) -> Ranges:
+    return unite(*sets)
+
+
+@lru_cache(maxsize=1024)
+def _subtracted(one: Ranges, two: Ranges) -> Ranges:
+    return subtract(one, two)
 
 
 @lru_cache(maxsize=256)
