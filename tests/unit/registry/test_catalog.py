@@ -169,6 +169,20 @@ def test_failed_step_leaves_the_version_before(monkeypatch: pytest.MonkeyPatch) 
     assert connection.execute("SELECT * FROM sqlite_master WHERE name = 'extra'").fetchone() is None
 
 
+def test_second_migration_adds_the_journal_and_keeps_rows() -> None:
+    connection = sqlite3.connect(":memory:")
+    for statement in MIGRATIONS[0]:
+        connection.execute(statement)
+    connection.execute("INSERT INTO requests VALUES ('r', 'h', 'k')")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    migrate(connection)
+    connection.execute("INSERT INTO journal VALUES (1, '{}')")
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute("INSERT INTO journal VALUES (1, '{}')")
+    assert connection.execute("SELECT * FROM requests").fetchall() == [("r", "h", "k")]
+
+
 def test_racing_openers_migrate_once(tmp_path: Path) -> None:
     faults: list[BaseException] = []
 

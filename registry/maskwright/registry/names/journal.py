@@ -11,6 +11,9 @@ what the entries add up to, and the index keeps a copy of them so that a server 
 Replicas follow by asking for the next revision's object. A state may lag behind the store by that interval;
 `catch_up` closes it. Watchers are told after every entry that was applied.
 
+An entry that's damaged in the store is an error for every change and every replica that hasn't read it yet, and is
+never skipped: those who have go on answering, and an operator puts it back from one of their indexes.
+
 Doesn't handle: compaction. Reading a journal anew costs a request for each entry, sixteen at a time.
 """
 
