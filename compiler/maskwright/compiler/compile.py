@@ -140,7 +140,7 @@ class Compiler:
         if not front.spelled:
             automaton, more = cut_unspellable(automaton, self.prepared.spellable, self.limits)
             notes = (*notes, *more)
-        automaton = minimise(automaton)
+        automaton = minimise(automaton, self.limits, deadline)
         seconds["minimise"] = time.perf_counter() - begin
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         begin = time.perf_counter()

@@ -1,9 +1,9 @@
 """Merge equivalent controls and frames, and number everything canonically.
 
 Partition refinement over controls and symbols together (a symbol is a node whose successors are its returns). Only
-nodes whose successors changed block are looked at again, and the largest part of a split block keeps its number, as
-in Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap stay apart, because a
-frame's controls are contiguous in the tables.
+nodes whose successors changed block are looked at again, and the part that wasn't looked at, or else the largest, keeps
+the block's number, as in Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap
+stay apart, because a frame's controls are contiguous in the tables.
 
 Numbering is by breadth-first search from the start (or the entries), so that it depends on the language and its frames
 only, not on the order of exploration. What the search doesn't reach is dropped. Controls of a frame are contiguous,
@@ -12,26 +12,33 @@ symbols that a frame pushes are contiguous.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Hashable
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.options import Limits
 
 
-def minimise(a: ByteAutomaton) -> ByteAutomaton:
-    """An equivalent automaton with merged controls, symbols and frames, in canonical numbering."""
-    return _renumber(a, _Refinement(a).run())
+def minimise(a: ByteAutomaton, limits: Limits | None = None, deadline: float | None = None) -> ByteAutomaton:
+    """An equivalent automaton with merged controls, symbols and frames, in canonical numbering.
+
+    Raises LimitExceeded for `compile_seconds` when `deadline`, a `time.monotonic` value, passes.
+    """
+    return _renumber(a, _Refinement(a, limits or Limits(), deadline).run())
 
 
 class _Refinement:
     """Nodes 0..n-1 are the own controls, n.. the own symbols. Base controls and symbols are constants of their own."""
 
-    def __init__(self, a: ByteAutomaton) -> None:
-        self.a, self.n = a, len(a.edges)
+    def __init__(self, a: ByteAutomaton, limits: Limits, deadline: float | None) -> None:
+        self.a, self.n, self.limits, self.deadline = a, len(a.edges), limits, deadline
         self.size = self.n + len(a.symbols)
         self.block = [0] * self.size
-        self.members: list[list[int]] = [list(range(self.size))]
-        self.signature: list[Hashable] = [None] * self.size
+        self.sizes = [self.size]
+        self.looks: list[Hashable] = [None]
+        """Of each block: the number of members, and the signature that those not looked at again have in common."""
         self.moves: dict[Move, tuple[int, ...]] = {}
         self.rows = [self.row(node) for node in range(self.size)]
         """For each node its (low, high or -1, successors): a control's edges, a symbol's returns by verdict."""
@@ -74,34 +81,43 @@ class _Refinement:
         if node < self.n:
             return (self.a.verdict[node], tuple(out))
         sym = self.a.symbols[node - self.n]
-        return (sym.callee if sym.callee < self.a.first_frame else -1, len(sym.returns), tuple(out))
+        return (sym.callee if sym.callee < self.a.first_frame else -1, tuple(out))
 
     def run(self) -> list[int]:
-        dirty = set(range(self.size))
+        dirty = list(range(self.size))
+        rounds = 0
         while dirty:
-            touched = defaultdict(list)
+            rounds += 1
+            self.check(rounds)
+            touched: dict[int, dict[Hashable, list[int]]] = {}
             for node in dirty:
-                self.signature[node] = self.sign(node)
-                touched[self.block[node]].append(node)
-            dirty = set()
+                touched.setdefault(self.block[node], {}).setdefault(self.sign(node), []).append(node)
+            moved: dict[int, None] = {}
             for b in sorted(touched):
-                self.split(b, dirty)
+                self.split(b, touched[b], moved)
+            dirty = sorted(moved)
         return self.block
 
-    def split(self, b: int, dirty: set[int]) -> None:
-        groups: dict[Hashable, list[int]] = defaultdict(list)
-        for node in self.members[b]:
-            groups[self.signature[node]].append(node)
-        if len(groups) == 1:
-            return
-        parts = sorted(groups.values(), key=len, reverse=True)
-        self.members[b] = parts[0]
-        for part in parts[1:]:
-            new = len(self.members)
-            self.members.append(part)
+    def check(self, rounds: int) -> None:
+        if self.deadline is not None and rounds % 16 == 0 and time.monotonic() > self.deadline:
+            seconds = self.limits.compile_seconds
+            raise LimitExceeded("compile_seconds", seconds, seconds, "minimise")
+
+    def split(self, b: int, groups: dict[Hashable, list[int]], dirty: dict[int, None]) -> None:
+        """`groups`: members of block b that were looked at, by what they look like now. The others look as before."""
+        if sum(map(len, groups.values())) < self.sizes[b]:
+            groups.pop(self.looks[b], None)
+        else:
+            self.looks[b] = max(groups, key=lambda look: len(groups[look]))
+            del groups[self.looks[b]]
+        for look, part in groups.items():
+            new = len(self.sizes)
+            self.sizes[b] -= len(part)
+            self.sizes.append(len(part))
+            self.looks.append(look)
             for node in part:
                 self.block[node] = new
-                dirty.update(self.preds[node])
+                dirty.update(dict.fromkeys(self.preds[node]))
 
 
 class _Quotient:
