@@ -101,6 +101,8 @@ UNSUPPORTED = [
     ("python", r"(?P<n>a)(?P=n)", (8, 14), "back-reference"),
     ("python", r"(a)?(?(1)b|c)", (4, 9), "conditional"),
     ("python", r"x(?>a*b?)c", (1, 9), "atomic"),
+    ("python", r"(?>a*(?<=b))", (0, 12), "atomic"),
+    ("python", r"x(?>(?:a|ab)$)", (1, 14), "atomic"),
 ]
 
 
@@ -197,6 +199,7 @@ def test_atomic_groups_commit() -> None:
     assert language("[a-c]++d") == language("[a-c]+d")
     assert language("(?:ab){1,2}+ab") == language("ababab")
     assert language("(?>a*?)b") == language("b")
+    assert language(r"(?>b|ab\b)(?!c)-") == language(r"(?:b|ab)\b-")
 
 
 def test_unicode_sets() -> None:

@@ -5,7 +5,7 @@ when its parts are *sure*: at a given point they match one text at most, since n
 another.
 
     (?>A|B)     (?>A) | (?!A)(?>B)
-    (?>AB)      A(?>B)                          A sure
+    (?>AB)      A(?>B)                          A sure; B too where an assertion follows it
     (?>X{n,m})  X{n,m-1}(?!X) | X{m}            X sure and never empty; greedy
     (?>X{n,})   X{n,}(?!X)
     (?>X{n,m}?) X{n}                            lazy: never takes more
@@ -106,7 +106,8 @@ class _Rewriter:
 
     def sequence(self, items: list[Node], span: Span, depth: int) -> Node:
         kept = [i for i in items if not isinstance(i, Point | Look)]
-        for item in kept[:-1]:
+        # Up to the last item, and that too where an assertion follows: it may turn down what the item prefers.
+        for item in kept if isinstance(items[-1], Point | Look) else kept[:-1]:
             if not self.sure(item):
                 self.refuse()
         if not kept:
