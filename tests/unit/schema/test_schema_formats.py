@@ -6,9 +6,15 @@ import pytest
 import regress
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schema_texts import judge, library
+from schema_texts import compiled, judge, library
 
+from maskwright.compiler.automaton.explore import explore_library
+from maskwright.compiler.automaton.ir import accepts
+from maskwright.compiler.automaton.minimise import minimise
+from maskwright.compiler.automaton.specialise import specialise
+from maskwright.compiler.options import CompileOptions
 from maskwright.compiler.regular import difference, is_empty
+from maskwright.compiler.schema import library_frames
 from maskwright.compiler.schema.formats import FORMATS, format_language, possible_language
 
 SAMPLES: dict[str, tuple[list[str], list[str]]] = {
@@ -84,3 +90,15 @@ def test_an_approximated_format_that_may_have_to_fail() -> None:
 def test_annotate() -> None:
     judge({"format": "date"}, ['"x"'], [], formats="annotate")
     judge({"format": "no-such-format"}, ['"x"'], [])
+
+
+def test_a_library_may_hold_formats() -> None:
+    frames = library_frames(CompileOptions.max_whitespace, ("date", "email"))
+    base = minimise(specialise(explore_library(frames)))
+    schema = {"properties": {"d": {"format": "date"}, "e": {"type": "string", "format": "email", "maxLength": 7}}}
+    automaton = compiled(schema, base)
+    assert any(s.callee == base.frame_of(base.entries["format:date"]) for s in automaton.symbols)
+    assert accepts(automaton, b'{"d":"2024-02-29","e":"a@b.org"}')
+    assert accepts(automaton, b'{"d":1}')
+    assert not accepts(automaton, b'{"d":"2023-02-29"}')
+    assert not accepts(automaton, b'{"e":"ab@c.org"}')

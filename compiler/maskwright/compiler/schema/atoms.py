@@ -48,6 +48,7 @@ class Matches:
     source: str
     language: Dfa
     possible: Dfa | None = None
+    is_format: bool = False
 
 
 # -- any value -------------------------------------------------------------------------------------

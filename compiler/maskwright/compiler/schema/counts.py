@@ -16,11 +16,9 @@ from maskwright.compiler.automaton.explore import Call, External, Frame, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton, step
 from maskwright.compiler.schema.atoms import Length
 from maskwright.compiler.schema.formula import TRUE, Formula, Space, constant
-from maskwright.compiler.schema.strings import QUOTE, free_body
+from maskwright.compiler.schema.strings import PLAIN, QUOTE, free_body
 from maskwright.compiler.schema.tables import Table
 
-PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
-"""Characters that stand for themselves in one byte."""
 CHUNK = 64
 BIG = CHUNK * CHUNK
 FULL, CLOSED = "full", "closed"

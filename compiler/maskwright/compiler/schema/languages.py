@@ -63,7 +63,7 @@ class Languages:
         """True for what isn't enforced."""
         if not self.enforces(name):
             return TRUE
-        return self.space.atom(Matches(name, format_language(name), possible_language(name)))
+        return self.space.atom(Matches(name, format_language(name), possible_language(name), True))
 
     def _language(self, source: str, language: Dfa) -> Formula:
         if is_universal(language):

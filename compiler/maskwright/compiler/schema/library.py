@@ -2,8 +2,10 @@
 
     string, key, char, number, integer, true, false, boolean, null
     whitespace:<bound>
-    at_most:<n>, inside_at_most:<n>    a string of at most n characters (0..255), entered before or after its
-    quote
+    at_most:<n>, inside_at_most:<n>    a string of at most n characters, entered before or after its quote
+    chunk:<n>, exact:<n>               n characters of a string; see counts.py
+    object:<style>, array:<style>      any object and array; style is `compact` or `flexible:<bound>`
+    format:<name>                      a string of a format
 
 `key` starts inside a key (after its quote, between characters) and ends with the closing quote. `char` is one
 character of a string that takes more than one byte.
@@ -11,7 +13,7 @@ character of a string that takes more than one byte.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from maskwright.compiler.automaton.explore import Entry, External, Frame
 from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
@@ -33,8 +35,8 @@ def make_values(options: CompileOptions) -> Values:
     return Values(Lowering(Document(True), space, languages), options, limits, None)
 
 
-def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
-    """Frames by entry name, for `explore_library`."""
+def library_frames(whitespace_bound: int, formats: Iterable[str] = ()) -> dict[str, Frame | Entry]:
+    """Frames by entry name, for `explore_library`. Schemas with other formats than `formats` make their own frames."""
     flexible = make_values(CompileOptions(max_whitespace=whitespace_bound))
     compact = make_values(CompileOptions(whitespace="compact"))
     out: dict[str, Frame | Entry] = {}
@@ -61,6 +63,10 @@ def library_frames(whitespace_bound: int) -> dict[str, Frame | Entry]:
     for size in (CHUNK, BIG):
         out[f"exact:{size}"] = flexible.counting(f"exact:{size}")
         out[f"chunk:{size}"] = flexible.counting(f"chunk:{size}")
+    for name in formats:
+        frame = flexible.string(flexible.languages.format(name), (), "")
+        assert frame is not None
+        out[f"format:{name}"] = frame
     return out
 
 

@@ -1,17 +1,15 @@
 """Frames of strings and keys.
 
     free        any JSON string, any escapes, no lone surrogates: the library's `string`
-    finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie
-                (DAWG)
+    finite      what must hold leaves a finite set (enum, const): the canonical spellings as a minimal trie (DAWG)
     counted     only lengths (counts.py)
-    judged      a product of languages over decoded characters, encoded with all JSON escapes
-    guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the
-                text must be
-                spelled canonically until it differs from every member of the set, so that membership is
+    judged      a product of languages over decoded characters (wide.py)
+    guarded     as judged, but a watched set of strings is in play (`anyOf: [{enum}, {type: string}]`): the text
+                must be spelled canonically until it differs from every member of the set, so that membership is
                 decided by canonical spellings; what comes after may use any escape
 
-Keys are canonical always. A key's frame is entered inside the key, after bytes that the object's trie of
-names read.
+Keys are canonical always. A key's frame is entered inside the key, after bytes that the object's trie of names
+read.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from functools import cache
 from typing import Any
 
 from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.regular import ANY_STRING, Budget, Classifier, Dfa, classify, to_bytes
+from maskwright.compiler.regular import ANY_STRING, Classifier, Dfa, classify, to_bytes
 from maskwright.compiler.regular.dfa import Automaton
 from maskwright.compiler.schema.atoms import StringSet
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts
@@ -32,6 +30,8 @@ from maskwright.compiler.schema.tables import Table
 from maskwright.compiler.schema.truth import cases, decide
 
 QUOTE = 0x22
+PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
+"""Characters that stand for themselves in one byte."""
 
 
 def spell(text: str) -> bytes:
@@ -58,21 +58,6 @@ def body_table(body: Automaton, labels: list[Hashable], opening: bool) -> Table:
         rows.append(tuple(sorted(row)))
     rows += [()] * len(end)
     return Table(tuple(rows), (*([None] * first_end), *end))
-
-
-def encode(classes: Classifier, budget: Budget) -> Classifier:
-    """With all JSON escapes. Kept for languages met before: formats come again in every schema."""
-    found = _encoded.get(classes)
-    if found is None:
-        found = to_bytes(classes, "json", budget)
-        while len(_encoded) >= MAX_ENCODED:
-            _encoded.pop(next(iter(_encoded)), None)
-        _encoded[classes] = found
-    return found
-
-
-MAX_ENCODED = 128
-_encoded: dict[Classifier, Classifier] = {}
 
 
 @cache
@@ -178,10 +163,6 @@ class StringJudge:
             ]
 
         return dfas, truths
-
-    def judged(self, must: Formula, watched: tuple[Formula, ...], pointer: str) -> Table:
-        classes, verdicts = self.classifier(must, watched, pointer)
-        return body_table(encode(classes, self.languages.budget(pointer)), list(verdicts), True)
 
     def keys(self, languages: tuple[Formula, ...], pointer: str) -> Table:
         """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a

@@ -16,7 +16,7 @@ from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.arrays import ArrayFrame, ChunkFrame
-from maskwright.compiler.schema.atoms import Has, Length
+from maskwright.compiler.schema.atoms import Has, Length, Matches
 from maskwright.compiler.schema.container import Mapped
 from maskwright.compiler.schema.counts import (
     BIG,
@@ -39,8 +39,15 @@ from maskwright.compiler.schema.layout import Nest, whitespace_table
 from maskwright.compiler.schema.lower import KINDS, Lowering, Order, ValueKind
 from maskwright.compiler.schema.numbers import Integer, free_number, judge_numbers
 from maskwright.compiler.schema.objects import AnyOrderFrame, ObjectFrame
-from maskwright.compiler.schema.strings import GuardedFrame, StringJudge, free_key, free_string, string_sets
+from maskwright.compiler.schema.strings import (
+    GuardedFrame,
+    StringJudge,
+    free_key,
+    free_string,
+    string_sets,
+)
 from maskwright.compiler.schema.tables import Table, TableFrame
+from maskwright.compiler.schema.wide import WideFrame
 
 FREE = Nest(0, None)
 Calls = tuple[tuple[Frame, Mapped], ...]
@@ -181,13 +188,21 @@ class Values:
         if any(True for f in (must, *watched) for _ in string_sets(f)):
             return GuardedFrame(self.strings, must, watched, pointer)
         try:
-            return TableFrame("string", self.strings.judged(must, watched, pointer), pointer)
+            return self._judged(must, watched, pointer)
         except LimitExceeded as e:
             free = self._without_lengths(must)
             if watched or free is must or e.limit_name != "states" or self.options.residual == "refuse":
                 raise
         self.unjudged_lengths.append(pointer)
         return self._string(free, (), pointer)
+
+    def _judged(self, must: Formula, watched: Formulas, pointer: str) -> Frame:
+        if not watched and isinstance(must.payload, Matches):
+            entry = f"format:{must.payload.source}"
+            if must.payload.is_format and self.library is not None and entry in self.library.entries:
+                return External(entry, entry)
+        classes, verdicts = self.strings.classifier(must, watched, pointer)
+        return WideFrame(classes, verdicts, self.languages.budget(pointer), pointer)
 
     def _without_lengths(self, must: Formula) -> Formula:
         """What must hold but for bounds on the length that stand alone."""
