@@ -179,46 +179,51 @@ class SchemaMaker:
 
 
 def accepts_in_some_order(automaton: ByteAutomaton, value: Any, comma: str = ", ", colon: str = ": ") -> bool:
-    """Whether the value is accepted with its keys in some order: all orders at once, by configurations met."""
-    walker = _Orders(automaton, comma, colon)
-    return any(may_end(automaton, end) for end in walker.value(initial(automaton), value))
+    """Whether the value is accepted with its keys in some order."""
+    end = _Orders(automaton, comma, colon).value(initial(automaton), value)
+    return end is not None and may_end(automaton, end)
 
 
 class _Orders:
-    """The configurations after a value in any order of its keys. Sets of keys left are memoised."""
+    """The configuration after a value in some order of its keys. A verdict depends on the value alone, so the first
+    order that is accepted stands for all. Sets of keys left that lead nowhere are remembered."""
 
     def __init__(self, automaton: ByteAutomaton, comma: str, colon: str) -> None:
         self.automaton, self.comma, self.colon = automaton, comma, colon
-        self.known: dict[tuple[Configuration, int, frozenset[str]], frozenset[Configuration]] = {}
+        self.known: dict[tuple[Configuration, int, frozenset[str]], Configuration | None] = {}
 
-    def read(self, config: Configuration, text: str) -> list[Configuration]:
+    def read(self, config: Configuration | None, text: str) -> Configuration | None:
         for byte in text.encode():
-            after = step(self.automaton, config, byte)
-            if after is None:
-                return []
-            config = after
-        return [config]
+            if config is None:
+                return None
+            config = step(self.automaton, config, byte)
+        return config
 
-    def value(self, config: Configuration, value: Any) -> set[Configuration]:
+    def value(self, config: Configuration | None, value: Any) -> Configuration | None:
         if isinstance(value, dict):
             inside = self.read(config, "{")
-            return {e for c in inside for e in self.members(c, value, frozenset(value))}
+            return inside and self.members(inside, value, frozenset(value))
         if not isinstance(value, list):
-            return set(self.read(config, json.dumps(value, ensure_ascii=False)))
-        here = set(self.read(config, "["))
+            return self.read(config, json.dumps(value, ensure_ascii=False))
+        config = self.read(config, "[")
         for i, item in enumerate(value):
-            here = {e for c in here for d in self.read(c, self.comma if i else "") for e in self.value(d, item)}
-        return {e for c in here for e in self.read(c, "]")}
+            config = self.value(self.read(config, self.comma if i else ""), item)
+        return self.read(config, "]")
 
-    def members(self, config: Configuration, value: dict[str, Any], left: frozenset[str]) -> frozenset[Configuration]:
+    def members(self, config: Configuration, value: dict[str, Any], left: frozenset[str]) -> Configuration | None:
         at = (config, id(value), left)
         if at not in self.known:
-            before = "" if len(left) == len(value) else self.comma
-            found = set() if left else set(self.read(config, "}"))
-            for key in left:
-                spelled = f"{before}{json.dumps(key, ensure_ascii=False)}{self.colon}"
-                for inside in self.read(config, spelled):
-                    for after in self.value(inside, value[key]):
-                        found |= self.members(after, value, left - {key})
-            self.known[at] = frozenset(found)
+            self.known[at] = self._members(config, value, left)
         return self.known[at]
+
+    def _members(self, config: Configuration, value: dict[str, Any], left: frozenset[str]) -> Configuration | None:
+        if not left:
+            return self.read(config, "}")
+        before = "" if len(left) == len(value) else self.comma
+        for key in (k for k in value if k in left):
+            inside = self.read(config, f"{before}{json.dumps(key, ensure_ascii=False)}{self.colon}")
+            after = self.value(inside, value[key])
+            end = after and self.members(after, value, left - {key})
+            if end is not None:
+                return end
+        return None
