@@ -46,7 +46,8 @@ def oracle(pattern: str, dialect: Dialect, flags: str = "") -> dict[str, Judge] 
     try:
         if dialect == "python":
             found = re.compile(pattern, sum(getattr(re, f.upper()) for f in flags))
-            return {"full": lambda t: found.fullmatch(t) is not None, "search": lambda t: found.search(t) is not None}
+            seeker = _without_prefix(found)
+            return {"full": lambda t: found.fullmatch(t) is not None, "search": lambda t: seeker.search(t) is not None}
         inside = regress.Regex(pattern, "u" + flags)
         whole = regress.Regex(f"(?-m:^)(?:{pattern})(?-m:$)", "u" + flags)
     except (re.error, regress.RegressError, OverflowError):
@@ -68,6 +69,14 @@ def disagreements(pattern: str, dialect: Dialect, texts: list[str], flags: str =
             if (dfa.label(text) >= 0) != judges[mode](text):
                 out.append((pattern, dialect, flags, mode, text, dfa.label(text)))
     return out
+
+
+def _without_prefix(found: re.Pattern[str]) -> re.Pattern[str]:
+    """The same, but not with the shortcut for a first character, which forgets scoped flags: (?a:\\S) on "\\x1c"."""
+    try:
+        return re.compile(f"(?=){found.pattern}", found.flags & ~re.UNICODE)
+    except re.error:  # flags for the whole pattern must come first, and there's no scope then
+        return found
 
 
 class AllTexts:
@@ -136,7 +145,7 @@ PYTHON += ["{", "(?#x)", "a{,2}", r"\a"]
 PYTHON += [r"\07", "(?>a|ab)c", "(?>ab|a)c", "a?+b", "[a-c]++", "(?:ab){1,2}+", "(?>a*?b)"]
 ONLY = {"ecma262": ECMA262, "python": PYTHON}
 QUANTIFIERS = ["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "+?", "??", "{0,2}?"]
-LETTERS = "abcABCkKſéÉßẞİıi01 -_\n\r\t.😀\u2028αΑÿ"
+LETTERS = "abcABCkKſéÉßẞİıi01 -_\n\r\t.😀\u2028αΑÿι\u0345"
 
 
 def random_pattern(r: random.Random, dialect: Dialect, depth: int) -> str:
@@ -156,7 +165,8 @@ def random_pattern(r: random.Random, dialect: Dialect, depth: int) -> str:
         lambda: f"(?{r.choice(['i', 'm', 's', 'im', 'i-s', '-i'])}:{inner()})",
     ]
     if dialect == "python":
-        forms += [lambda: f"(?a:{inner()})", lambda: f"(?x: {inner()} )"]
+        forms += [lambda: f"(?a:{inner()})", lambda: f"(?u:{inner()})", lambda: f"(?x: {inner()} )"]
+        forms += [lambda: f"(?>{inner()})", lambda: f"(?:{inner()}){r.choice(['*+', '++', '?+', '{1,2}+'])}"]
     return r.choice(forms)()
 
 
