@@ -77,7 +77,7 @@ def test_two_equal_values_are_one() -> None:
     assert accepts(a, b"anull")
     assert accepts(a, b"bnull!")
     assert not accepts(a, b"bnull")
-    assert sorted(f.name for f in a.frames) == ["grammar", "null", "root"]
+    assert [f.name for f in a.frames].count("null") == 1
 
 
 def test_values_before_a_lexeme_ends() -> None:

@@ -16,7 +16,7 @@
 onto frames, `explore` and `specialise`. A text is accepted exactly when lark parses it (lark==1.3.1,
 parser="lalr", lexer="contextual").
 
-What the automaton uses of `automaton/ir.py`: one frame; edges with any number of pushes; returns that push
+What the automaton uses of `automaton/ir.py`: edges with any number of pushes; returns that push
 (often the symbol that was popped); chains of final controls, one for each further symbol that a reduction
 pops; accepting controls with edges, where the edge wins although its byte may also follow the return (a
 lexeme is as long as the lexer makes it). It's live in every context already: `specialise` isn't run on it.

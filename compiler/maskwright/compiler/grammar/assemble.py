@@ -65,7 +65,7 @@ class _Assembly:
                 self.expand(self.work.pop())
             else:
                 self.expose(*self.exposed.pop())
-        self.out.n_verdicts = len(self.verdicts)
+        self.out.n_verdicts, self.out.n_states = len(self.verdicts), self.b.tables.n_states
         return self.out
 
     def control(self, key: Control) -> int:
@@ -86,8 +86,11 @@ class _Assembly:
     def expand(self, key: Control) -> None:
         n = self.numbers[key]
         if isinstance(key, InCharacter):
+            self.out.characters[n] = key.sets
             self.expand_character(n, key)
             return
+        if isinstance(key, Lexing | Accept):
+            self.out.tops[n] = key.top if isinstance(key, Lexing) else 0
         if not isinstance(key, Lexing):
             self.out.verdict[n] = self.verdict(Exit(0) if isinstance(key, InEmbedded) else key)
             return
@@ -124,7 +127,6 @@ class _Assembly:
         out = self.b.act((top,), call.terminal, self.b.fresh_rest())
         assert out is not None
         symbol = self.address(call.terminal, (self.move(out, top),))
-        self.out.calls[symbol] = call.terminal
         target = self.control(InEmbedded(call.terminal))
         self.out.embedded[target] = call.terminal
         return (*call.stack[:-1], symbol), target

@@ -113,10 +113,14 @@ class Machine:
     edges: list[list[Transition]] = field(default_factory=list)
     verdict: list[int] = field(default_factory=list)
     returns: dict[int, dict[int, tuple[Stack, int]]] = field(default_factory=lambda: defaultdict(dict))
+    n_states: int = 0
+    """LR states; symbols from here on are return addresses."""
+    tops: dict[int, int] = field(default_factory=dict)
+    """The LR state on top, of controls that read lexemes; and the start for the accepting control."""
+    characters: dict[int, tuple[Ranges, ...]] = field(default_factory=dict)
+    """Controls in the middle of a character, with the sets told apart."""
     embedded: dict[int, str] = field(default_factory=dict)
     """Controls that stand for an embedded terminal's frame."""
-    calls: dict[int, str] = field(default_factory=dict)
-    """Symbols that are pushed below such a frame."""
     n_verdicts: int = 0
     start: int = 0
     accept: int = 0
