@@ -37,7 +37,7 @@ from maskwright.compiler.tokens.machine import unflatten
 from maskwright.compiler.tokens.pack_tables import Progress, build_pack_tables
 from maskwright.compiler.tokens.prepared import PreparedVocabulary, spellable_bytes
 from maskwright.compiler.tokens.trie import TokenTrie, Trie, build_trie
-from maskwright.compiler.version import COMPILER_VERSION
+from maskwright.compiler.version import COMPILER_VERSION, build_id
 from maskwright.workers import VocabularyPack
 from maskwright.workers.errors import ArtifactError
 
@@ -142,7 +142,7 @@ def _build(vocabulary: Vocabulary, progress: Progress | None) -> bytes:
 
 def _key(vocabulary: Vocabulary) -> str:
     stops = ",".join(map(str, vocabulary.stop_token_ids))
-    text = f"{vocabulary.fingerprint}\n{COMPILER_VERSION}\n{WHITESPACE_BOUND}\n{stops}"
+    text = f"{vocabulary.fingerprint}\n{build_id()}\n{WHITESPACE_BOUND}\n{stops}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
