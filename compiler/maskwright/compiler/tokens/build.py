@@ -68,7 +68,9 @@ def build_tokens(
     automaton = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
     walker = Walker(prepared.machine(automaton), prepared.tokens)
     walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
-    residuals = clock.run("close", lambda: close_residuals(a, walked, walker, prepared.residuals))
+    residuals = clock.run(
+        "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"))
+    )
     contexts = clock.run("contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline))
     store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits)
     rows = _Rows(a, prepared, walked, residuals, contexts, store)

@@ -54,10 +54,15 @@ def make_gather(a: ByteAutomaton, symbol: int, codes: dict[int, I64], walker: Wa
 
 
 def close_residuals(
-    a: ByteAutomaton, walked: Mapping[int, Walked | Beside], walker: Walker, base: Residuals | None = None
+    a: ByteAutomaton,
+    walked: Mapping[int, Walked | Beside],
+    walker: Walker,
+    base: Residuals | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Residuals:
-    """R and the gathers of the own frames and symbols of `a`, on top of the base's."""
-    c = _Closure(a, walker, base or Residuals())
+    """R and the gathers of the own frames and symbols of `a`, on top of the base's. `check` is called now and then, and
+    may raise."""
+    c = _Closure(a, walker, base or Residuals(), check)
     for control, w in walked.items():
         c.add(a.frame_of(control), distinct(w.residual_codes))
     for f in range(a.first_frame, a.n_frames):
@@ -67,8 +72,8 @@ def close_residuals(
 
 
 class _Closure:
-    def __init__(self, a: ByteAutomaton, walker: Walker, base: Residuals) -> None:
-        self.a, self.walker, self.base = a, walker, base
+    def __init__(self, a: ByteAutomaton, walker: Walker, base: Residuals, check: Callable[[], None]) -> None:
+        self.a, self.walker, self.base, self.check = a, walker, base, check
         self.found: dict[int, I64] = dict.fromkeys(range(a.first_frame, a.n_frames), NOTHING)
         self.pending: dict[int, I64] = {}
         self.callers: dict[int, list[int]] = {}
@@ -95,6 +100,7 @@ class _Closure:
 
     def pass_on(self, callee: int, codes: I64) -> None:
         for s in self.callers.get(callee, ()):
+            self.check()
             out = self.walker.worth(self.walker.returns(s), codes)
             self.values[s].append((codes, out))
             self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
