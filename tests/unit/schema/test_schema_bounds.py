@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Literal
 
 import pytest
 
+from maskwright.compiler.automaton.ir import accepts
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema import compile_schema
@@ -42,3 +44,19 @@ def test_large_bounds_are_refused(source: str, limit_name: str) -> None:
 def test_a_bound_may_be_spelled_with_an_exponent() -> None:
     result = compile_schema('{"type": "string", "maxLength": 2e0}', CompileOptions(), Limits(), None, None)
     assert result.automaton.edges
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        ({"if": {"required": ["k"]}, "then": {"maxProperties": 1}}, ['{"a":1,"b":1}', '{"k":1}'], ['{"k":1,"b":1}']),
+        ({"dependentSchemas": {"k": {"maxProperties": 2}}}, ['{"a":1,"c":2,"d":3}'], ['{"k":1,"c":2,"d":3}']),
+    ],
+)
+def test_a_count_that_a_missing_key_makes_void(
+    order: Literal["declared", "any"], schema: dict[str, object], accepted: list[str], refused: list[str]
+) -> None:
+    options = CompileOptions(property_order=order)
+    a = compile_schema({"type": "object", **schema}, options, Limits(), None, None).automaton
+    assert [t for t in (*accepted, *refused) if accepts(a, t.encode())] == accepted

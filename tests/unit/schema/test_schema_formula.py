@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, conjuncts, constant
@@ -44,6 +44,7 @@ def value(tree: Tree, atoms: tuple[bool, ...]) -> bool:
 
 @settings(max_examples=400, deadline=None)
 @given(trees())
+@example(("one", (2, 2, ("not", (2,)))))
 def test_simplification_keeps_the_truth_table(tree: Tree) -> None:
     space = Space()
     formula = build(space, tree)

@@ -59,9 +59,10 @@ class ContainerFrame:
         """The watched formulas' values when the container ends here; None when what must hold doesn't."""
         if formulas not in self._finished:
             ends = {a: a.payload.finish() for a in self.atoms(formulas)}  # type: ignore[attr-defined]
-            must, *watched = self.assign(formulas, {a: constant(bool(end)) for a, end in ends.items()})
-            open_end = must is FALSE or None in ends.values()
-            self._finished[formulas] = None if open_end else tuple(w is TRUE for w in watched)
+            # An atom that can't tell (None) only matters where the others don't decide.
+            must, *watched = self.assign(formulas, {a: constant(end) for a, end in ends.items() if end is not None})
+            decided = must is TRUE and all(w.constant for w in watched)
+            self._finished[formulas] = tuple(w is TRUE for w in watched) if decided else None
         return self._finished[formulas]
 
     # -- layout ------------------------------------------------------------------------------------

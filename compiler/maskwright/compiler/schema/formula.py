@@ -121,7 +121,7 @@ class Space:
             return FALSE
         if known == 1:
             return self.all(self.negate(p) for p in (*twice, *rest))
-        pair = next((p for p in rest if self.negate(p) in times), None)
+        pair = next((p for p in rest if times.get(self.negate(p)) == 1), None)
         if pair is not None:
             return self.all(self.negate(p) for p in times if p is not pair and p is not self.negate(pair))
         if not rest:
