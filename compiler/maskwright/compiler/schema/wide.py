@@ -26,13 +26,13 @@ class WideFrame:
         self.classes, self.verdicts = classes, verdicts
         self.character: Frame = TableFrame("character", class_table(classes.classes, budget))
         self.targets = [dict(row) for row in classes.rows]
-        self.plain = [
+        self.plain = sorted(
             (max(low, a), min(high, b), c)
             for c, ranges in enumerate(classes.classes)
             for low, high in ranges
             for a, b in PLAIN
             if max(low, a) <= min(high, b)
-        ]
+        )
 
     def start(self) -> str:
         return "quote"
@@ -44,9 +44,17 @@ class WideFrame:
 
     def _inside(self, state: int) -> Iterator[Stay | Call]:
         targets, label = self.targets[state], self.classes.labels[state]
+        begin, end, into = 0, -1, -1  # classes with one target are read as one range
         for low, high, c in self.plain:
-            if c in targets:
-                yield Stay(low, high, targets[c])
+            target = targets.get(c, -1)
+            if target == into and low == end + 1:
+                end = high
+                continue
+            if into >= 0:
+                yield Stay(begin, end, into)
+            begin, end, into = low, high, target
+        if into >= 0:
+            yield Stay(begin, end, into)
         if label >= 0:
             yield Stay(QUOTE, QUOTE, ("end", self.verdicts[label]))
         if targets:
