@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +129,7 @@ class Compiler:
         named = grammar if start == "start" else f"{grammar}\0start={start}"
         return self._compile("lark", named.encode("utf-8", "surrogatepass"), front)
 
-    def _compile(self, kind: str, source: bytes, front_end) -> CompileResult:  # type: ignore[no-untyped-def]
+    def _compile(self, kind: str, source: bytes, front_end: Callable[[float], _Front]) -> CompileResult:
         if len(source) > self.limits.source_bytes:
             raise LimitExceeded("source_bytes", self.limits.source_bytes, len(source), "read")
         begin = time.perf_counter()

@@ -44,6 +44,12 @@ def walk(m: Matcher, rng: random.Random, steps: int) -> None:
         assert m.accept_token(rng.choice(choice))
 
 
+@pytest.mark.parametrize("token", [1.5, 1.0, "1", None])
+def test_what_is_no_integer_is_no_token(artifact: Artifact, token: object) -> None:
+    with pytest.raises(TypeError):
+        Matcher(artifact).accept_token(token)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_mask_is_brute_force_along_random_runs(built: Toy, artifact: Artifact, seed: int) -> None:
     rng, m, config = random.Random(seed), Matcher(artifact), start(built)

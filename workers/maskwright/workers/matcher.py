@@ -15,6 +15,7 @@ Not here: deciding which tokens are legal (that's compiled), and any input or ou
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -127,11 +128,12 @@ class Matcher:
         """Goes on by one token. False, and nothing changes, when it isn't in the mask. Cost: linear in the
         token's bytes.
 
-        Raises ArtifactError when the artifact's mask holds a token that its automaton doesn't take: the
+        Raises TypeError for what isn't an integer,
+        ArtifactError when the artifact's mask holds a token that its automaton doesn't take: the
         artifact is wrong.
         """
         if type(token) is not int:
-            token = int(token)  # numpy's integers can't be shifted with Python's
+            token = operator.index(token)  # numpy's integers can't be shifted with Python's; a float is no token
         if not 0 <= token < self.vocab_size:
             return False
         state = self._state
