@@ -26,35 +26,43 @@ from maskwright.v1 import status_pb2 as maskwright_dot_v1_dot_status__pb2
 from maskwright.v1 import types_pb2 as maskwright_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmaskwright/v1/compiler.proto\x12\rmaskwright.v1\x1a\x1amaskwright/v1/status.proto\x1a\x19maskwright/v1/types.proto\"\xdb\x01\n\x0e\x43ompileRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\'\n\x04kind\x18\x02 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12.\n\x07options\x18\x03 \x01(\x0b\x32\x1d.maskwright.v1.CompileOptions\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x16\n\x0elimits_profile\x18\x05 \x01(\t\x12\x15\n\rvalidate_only\x18\x06 \x01(\x08\x12\x12\n\nrequest_id\x18\x07 \x01(\t\"L\n\x0f\x43ompileResponse\x12)\n\x04info\x18\x01 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12\x0e\n\x06\x63\x61\x63hed\x18\x02 \x01(\x08\"A\n\x11PrecompileRequest\x12,\n\x05items\x18\x01 \x03(\x0b\x32\x1d.maskwright.v1.CompileRequest\"\x89\x01\n\x12PrecompileResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12.\n\x04\x64one\x18\x02 \x01(\x0b\x32\x1e.maskwright.v1.CompileResponseH\x00\x12*\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x18.maskwright.v1.RpcStatusH\x00\x42\x08\n\x06result\"\xb0\x01\n\x0e\x45xplainRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\'\n\x04kind\x18\x02 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12.\n\x07options\x18\x03 \x01(\x0b\x32\x1d.maskwright.v1.CompileOptions\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x16\n\x0elimits_profile\x18\x05 \x01(\t\"~\n\x0f\x45xplainResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12)\n\x04info\x18\x02 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12.\n\x0b\x64iagnostics\x18\x03 \x03(\x0b\x32\x19.maskwright.v1.Diagnostic\"\x18\n\x16GetCapabilitiesRequest\"\x93\x02\n\x17GetCapabilitiesResponse\x12\x16\n\x0eserver_version\x18\x01 \x01(\t\x12\x18\n\x10\x63ompiler_version\x18\x02 \x01(\t\x12(\n\x05kinds\x18\x03 \x03(\x0e\x32\x19.maskwright.v1.SourceKind\x12\x35\n\x0flimits_profiles\x18\x04 \x03(\x0b\x32\x1c.maskwright.v1.LimitsProfile\x12\x19\n\x11max_message_bytes\x18\x05 \x01(\x03\x12\x1b\n\x13max_tokenizer_bytes\x18\x06 \x01(\x03\x12\x1e\n\x16\x61rtifact_format_majors\x18\x07 \x03(\x05\x12\r\n\x05names\x18\x08 \x01(\x08\"\x86\x01\n\rLimitsProfile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x38\n\x06limits\x18\x02 \x03(\x0b\x32(.maskwright.v1.LimitsProfile.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x32\xdc\x02\n\x0f\x43ompilerService\x12H\n\x07\x43ompile\x12\x1d.maskwright.v1.CompileRequest\x1a\x1e.maskwright.v1.CompileResponse\x12S\n\nPrecompile\x12 .maskwright.v1.PrecompileRequest\x1a!.maskwright.v1.PrecompileResponse0\x01\x12H\n\x07\x45xplain\x12\x1d.maskwright.v1.ExplainRequest\x1a\x1e.maskwright.v1.ExplainResponse\x12`\n\x0fGetCapabilities\x12%.maskwright.v1.GetCapabilitiesRequest\x1a&.maskwright.v1.GetCapabilitiesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmaskwright/v1/compiler.proto\x12\rmaskwright.v1\x1a\x1amaskwright/v1/status.proto\x1a\x19maskwright/v1/types.proto\"\xce\x02\n\x0e\x43ompileRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\'\n\x04kind\x18\x02 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12.\n\x07options\x18\x03 \x01(\x0b\x32\x1d.maskwright.v1.CompileOptions\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x16\n\x0elimits_profile\x18\x05 \x01(\t\x12\x15\n\rvalidate_only\x18\x06 \x01(\x08\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12?\n\tresources\x18\x08 \x03(\x0b\x32,.maskwright.v1.CompileRequest.ResourcesEntry\x1a\x30\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\x0f\x43ompileResponse\x12)\n\x04info\x18\x01 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12\x0e\n\x06\x63\x61\x63hed\x18\x02 \x01(\x08\"A\n\x11PrecompileRequest\x12,\n\x05items\x18\x01 \x03(\x0b\x32\x1d.maskwright.v1.CompileRequest\"\x89\x01\n\x12PrecompileResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12.\n\x04\x64one\x18\x02 \x01(\x0b\x32\x1e.maskwright.v1.CompileResponseH\x00\x12*\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x18.maskwright.v1.RpcStatusH\x00\x42\x08\n\x06result\"\xa3\x02\n\x0e\x45xplainRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\'\n\x04kind\x18\x02 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12.\n\x07options\x18\x03 \x01(\x0b\x32\x1d.maskwright.v1.CompileOptions\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x16\n\x0elimits_profile\x18\x05 \x01(\t\x12?\n\tresources\x18\x06 \x03(\x0b\x32,.maskwright.v1.ExplainRequest.ResourcesEntry\x1a\x30\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"~\n\x0f\x45xplainResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12)\n\x04info\x18\x02 \x01(\x0b\x32\x1b.maskwright.v1.ArtifactInfo\x12.\n\x0b\x64iagnostics\x18\x03 \x03(\x0b\x32\x19.maskwright.v1.Diagnostic\"\x18\n\x16GetCapabilitiesRequest\"\xab\x02\n\x17GetCapabilitiesResponse\x12\x16\n\x0eserver_version\x18\x01 \x01(\t\x12\x18\n\x10\x63ompiler_version\x18\x02 \x01(\t\x12(\n\x05kinds\x18\x03 \x03(\x0e\x32\x19.maskwright.v1.SourceKind\x12\x35\n\x0flimits_profiles\x18\x04 \x03(\x0b\x32\x1c.maskwright.v1.LimitsProfile\x12\x19\n\x11max_message_bytes\x18\x05 \x01(\x03\x12\x1b\n\x13max_tokenizer_bytes\x18\x06 \x01(\x03\x12\x1e\n\x16\x61rtifact_format_majors\x18\x07 \x03(\x05\x12\r\n\x05names\x18\x08 \x01(\x08\x12\x16\n\x0esigning_key_id\x18\t \x01(\t\"\x86\x01\n\rLimitsProfile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x38\n\x06limits\x18\x02 \x03(\x0b\x32(.maskwright.v1.LimitsProfile.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x32\xdc\x02\n\x0f\x43ompilerService\x12H\n\x07\x43ompile\x12\x1d.maskwright.v1.CompileRequest\x1a\x1e.maskwright.v1.CompileResponse\x12S\n\nPrecompile\x12 .maskwright.v1.PrecompileRequest\x1a!.maskwright.v1.PrecompileResponse0\x01\x12H\n\x07\x45xplain\x12\x1d.maskwright.v1.ExplainRequest\x1a\x1e.maskwright.v1.ExplainResponse\x12`\n\x0fGetCapabilities\x12%.maskwright.v1.GetCapabilitiesRequest\x1a&.maskwright.v1.GetCapabilitiesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'maskwright.v1.compiler_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_COMPILEREQUEST_RESOURCESENTRY']._loaded_options = None
+  _globals['_COMPILEREQUEST_RESOURCESENTRY']._serialized_options = b'8\001'
+  _globals['_EXPLAINREQUEST_RESOURCESENTRY']._loaded_options = None
+  _globals['_EXPLAINREQUEST_RESOURCESENTRY']._serialized_options = b'8\001'
   _globals['_LIMITSPROFILE_LIMITSENTRY']._loaded_options = None
   _globals['_LIMITSPROFILE_LIMITSENTRY']._serialized_options = b'8\001'
   _globals['_COMPILEREQUEST']._serialized_start=103
-  _globals['_COMPILEREQUEST']._serialized_end=322
-  _globals['_COMPILERESPONSE']._serialized_start=324
-  _globals['_COMPILERESPONSE']._serialized_end=400
-  _globals['_PRECOMPILEREQUEST']._serialized_start=402
-  _globals['_PRECOMPILEREQUEST']._serialized_end=467
-  _globals['_PRECOMPILERESPONSE']._serialized_start=470
-  _globals['_PRECOMPILERESPONSE']._serialized_end=607
-  _globals['_EXPLAINREQUEST']._serialized_start=610
-  _globals['_EXPLAINREQUEST']._serialized_end=786
-  _globals['_EXPLAINRESPONSE']._serialized_start=788
-  _globals['_EXPLAINRESPONSE']._serialized_end=914
-  _globals['_GETCAPABILITIESREQUEST']._serialized_start=916
-  _globals['_GETCAPABILITIESREQUEST']._serialized_end=940
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=943
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=1218
-  _globals['_LIMITSPROFILE']._serialized_start=1221
-  _globals['_LIMITSPROFILE']._serialized_end=1355
-  _globals['_LIMITSPROFILE_LIMITSENTRY']._serialized_start=1310
-  _globals['_LIMITSPROFILE_LIMITSENTRY']._serialized_end=1355
-  _globals['_COMPILERSERVICE']._serialized_start=1358
-  _globals['_COMPILERSERVICE']._serialized_end=1706
+  _globals['_COMPILEREQUEST']._serialized_end=437
+  _globals['_COMPILEREQUEST_RESOURCESENTRY']._serialized_start=389
+  _globals['_COMPILEREQUEST_RESOURCESENTRY']._serialized_end=437
+  _globals['_COMPILERESPONSE']._serialized_start=439
+  _globals['_COMPILERESPONSE']._serialized_end=515
+  _globals['_PRECOMPILEREQUEST']._serialized_start=517
+  _globals['_PRECOMPILEREQUEST']._serialized_end=582
+  _globals['_PRECOMPILERESPONSE']._serialized_start=585
+  _globals['_PRECOMPILERESPONSE']._serialized_end=722
+  _globals['_EXPLAINREQUEST']._serialized_start=725
+  _globals['_EXPLAINREQUEST']._serialized_end=1016
+  _globals['_EXPLAINREQUEST_RESOURCESENTRY']._serialized_start=389
+  _globals['_EXPLAINREQUEST_RESOURCESENTRY']._serialized_end=437
+  _globals['_EXPLAINRESPONSE']._serialized_start=1018
+  _globals['_EXPLAINRESPONSE']._serialized_end=1144
+  _globals['_GETCAPABILITIESREQUEST']._serialized_start=1146
+  _globals['_GETCAPABILITIESREQUEST']._serialized_end=1170
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=1173
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=1472
+  _globals['_LIMITSPROFILE']._serialized_start=1475
+  _globals['_LIMITSPROFILE']._serialized_end=1609
+  _globals['_LIMITSPROFILE_LIMITSENTRY']._serialized_start=1564
+  _globals['_LIMITSPROFILE_LIMITSENTRY']._serialized_end=1609
+  _globals['_COMPILERSERVICE']._serialized_start=1612
+  _globals['_COMPILERSERVICE']._serialized_end=1960
 # @@protoc_insertion_point(module_scope)

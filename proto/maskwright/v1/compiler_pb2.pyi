@@ -9,7 +9,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class CompileRequest(_message.Message):
-    __slots__ = ("source", "kind", "options", "tokenizer_fingerprint", "limits_profile", "validate_only", "request_id")
+    __slots__ = ("source", "kind", "options", "tokenizer_fingerprint", "limits_profile", "validate_only", "request_id", "resources")
+    class ResourcesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -17,6 +24,7 @@ class CompileRequest(_message.Message):
     LIMITS_PROFILE_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
     source: str
     kind: _types_pb2.SourceKind
     options: _types_pb2.CompileOptions
@@ -24,7 +32,8 @@ class CompileRequest(_message.Message):
     limits_profile: str
     validate_only: bool
     request_id: str
-    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ..., validate_only: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+    resources: _containers.ScalarMap[str, str]
+    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ..., validate_only: bool = ..., request_id: _Optional[str] = ..., resources: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CompileResponse(_message.Message):
     __slots__ = ("info", "cached")
@@ -51,18 +60,27 @@ class PrecompileResponse(_message.Message):
     def __init__(self, index: _Optional[int] = ..., done: _Optional[_Union[CompileResponse, _Mapping]] = ..., failed: _Optional[_Union[_status_pb2.RpcStatus, _Mapping]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("source", "kind", "options", "tokenizer_fingerprint", "limits_profile")
+    __slots__ = ("source", "kind", "options", "tokenizer_fingerprint", "limits_profile", "resources")
+    class ResourcesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     LIMITS_PROFILE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
     source: str
     kind: _types_pb2.SourceKind
     options: _types_pb2.CompileOptions
     tokenizer_fingerprint: str
     limits_profile: str
-    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ...) -> None: ...
+    resources: _containers.ScalarMap[str, str]
+    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ..., resources: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
     __slots__ = ("accepted", "info", "diagnostics")
@@ -79,7 +97,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "compiler_version", "kinds", "limits_profiles", "max_message_bytes", "max_tokenizer_bytes", "artifact_format_majors", "names")
+    __slots__ = ("server_version", "compiler_version", "kinds", "limits_profiles", "max_message_bytes", "max_tokenizer_bytes", "artifact_format_majors", "names", "signing_key_id")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     COMPILER_VERSION_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +106,7 @@ class GetCapabilitiesResponse(_message.Message):
     MAX_TOKENIZER_BYTES_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FORMAT_MAJORS_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
+    SIGNING_KEY_ID_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     compiler_version: str
     kinds: _containers.RepeatedScalarFieldContainer[_types_pb2.SourceKind]
@@ -96,7 +115,8 @@ class GetCapabilitiesResponse(_message.Message):
     max_tokenizer_bytes: int
     artifact_format_majors: _containers.RepeatedScalarFieldContainer[int]
     names: bool
-    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ..., names: bool = ...) -> None: ...
+    signing_key_id: str
+    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ..., names: bool = ..., signing_key_id: _Optional[str] = ...) -> None: ...
 
 class LimitsProfile(_message.Message):
     __slots__ = ("name", "limits")

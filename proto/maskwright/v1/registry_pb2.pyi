@@ -99,7 +99,7 @@ class Version(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., artifacts: _Optional[_Iterable[_Union[VersionedArtifact, _Mapping]]] = ..., note: _Optional[str] = ..., published_at: _Optional[str] = ..., published_by: _Optional[str] = ..., revision: _Optional[int] = ..., pinned: bool = ..., channels: _Optional[_Iterable[str]] = ..., revoked: bool = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("revision", "kind", "name", "channel", "version", "artifact_hash", "reason", "at", "by")
+    __slots__ = ("revision", "kind", "name", "channel", "version", "artifact_hash", "reason", "at", "by", "versions")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         KIND_UNSPECIFIED: _ClassVar[Change.Kind]
@@ -127,6 +127,7 @@ class Change(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
     revision: int
     kind: Change.Kind
     name: str
@@ -136,7 +137,8 @@ class Change(_message.Message):
     reason: str
     at: str
     by: str
-    def __init__(self, revision: _Optional[int] = ..., kind: _Optional[_Union[Change.Kind, str]] = ..., name: _Optional[str] = ..., channel: _Optional[str] = ..., version: _Optional[int] = ..., artifact_hash: _Optional[str] = ..., reason: _Optional[str] = ..., at: _Optional[str] = ..., by: _Optional[str] = ...) -> None: ...
+    versions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, revision: _Optional[int] = ..., kind: _Optional[_Union[Change.Kind, str]] = ..., name: _Optional[str] = ..., channel: _Optional[str] = ..., version: _Optional[int] = ..., artifact_hash: _Optional[str] = ..., reason: _Optional[str] = ..., at: _Optional[str] = ..., by: _Optional[str] = ..., versions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PublishRequest(_message.Message):
     __slots__ = ("name", "artifact_keys", "note", "request_id")
@@ -213,6 +215,22 @@ class PinRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., pinned: bool = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class PinResponse(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class RetireRequest(_message.Message):
+    __slots__ = ("name", "versions", "request_id")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    versions: _containers.RepeatedScalarFieldContainer[int]
+    request_id: str
+    def __init__(self, name: _Optional[str] = ..., versions: _Optional[_Iterable[int]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RetireResponse(_message.Message):
     __slots__ = ("revision",)
     REVISION_FIELD_NUMBER: _ClassVar[int]
     revision: int
@@ -319,3 +337,29 @@ class LeaseResponse(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     expires_at: int
     def __init__(self, expires_at: _Optional[int] = ...) -> None: ...
+
+class AddSignatureRequest(_message.Message):
+    __slots__ = ("artifact_hash", "signature")
+    ARTIFACT_HASH_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    artifact_hash: str
+    signature: _types_pb2.Signature
+    def __init__(self, artifact_hash: _Optional[str] = ..., signature: _Optional[_Union[_types_pb2.Signature, _Mapping]] = ...) -> None: ...
+
+class AddSignatureResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetSignaturesRequest(_message.Message):
+    __slots__ = ("artifact_hash", "key_ids")
+    ARTIFACT_HASH_FIELD_NUMBER: _ClassVar[int]
+    KEY_IDS_FIELD_NUMBER: _ClassVar[int]
+    artifact_hash: str
+    key_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, artifact_hash: _Optional[str] = ..., key_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetSignaturesResponse(_message.Message):
+    __slots__ = ("signatures",)
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    signatures: _containers.RepeatedCompositeFieldContainer[_types_pb2.Signature]
+    def __init__(self, signatures: _Optional[_Iterable[_Union[_types_pb2.Signature, _Mapping]]] = ...) -> None: ...

@@ -72,6 +72,11 @@ class RegistryServiceStub(object):
                 request_serializer=maskwright_dot_v1_dot_registry__pb2.PinRequest.SerializeToString,
                 response_deserializer=maskwright_dot_v1_dot_registry__pb2.PinResponse.FromString,
                 _registered_method=True)
+        self.Retire = channel.unary_unary(
+                '/maskwright.v1.RegistryService/Retire',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.RetireRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.RetireResponse.FromString,
+                _registered_method=True)
         self.Revoke = channel.unary_unary(
                 '/maskwright.v1.RegistryService/Revoke',
                 request_serializer=maskwright_dot_v1_dot_registry__pb2.RevokeRequest.SerializeToString,
@@ -96,6 +101,16 @@ class RegistryServiceStub(object):
                 '/maskwright.v1.RegistryService/Lease',
                 request_serializer=maskwright_dot_v1_dot_registry__pb2.LeaseRequest.SerializeToString,
                 response_deserializer=maskwright_dot_v1_dot_registry__pb2.LeaseResponse.FromString,
+                _registered_method=True)
+        self.AddSignature = channel.unary_unary(
+                '/maskwright.v1.RegistryService/AddSignature',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.AddSignatureRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.AddSignatureResponse.FromString,
+                _registered_method=True)
+        self.GetSignatures = channel.unary_unary(
+                '/maskwright.v1.RegistryService/GetSignatures',
+                request_serializer=maskwright_dot_v1_dot_registry__pb2.GetSignaturesRequest.SerializeToString,
+                response_deserializer=maskwright_dot_v1_dot_registry__pb2.GetSignaturesResponse.FromString,
                 _registered_method=True)
 
 
@@ -187,6 +202,19 @@ class RegistryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Retire(self, request, context):
+        """Drops versions of a name that no channel points to or would be rolled back to, and that aren't pinned. Their numbers
+        aren't used again; their artifacts go with garbage collection where nothing else holds them.
+
+        Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST.
+        NOT_FOUND           UNKNOWN_NAME, UNKNOWN_VERSION.
+        FAILED_PRECONDITION VERSION_IN_USE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Revoke(self, request, context):
         """Stops serving an artifact, everywhere and for good: Fetch and Resolve refuse it, and clients that hear of it do.
 
@@ -238,6 +266,29 @@ class RegistryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddSignature(self, request, context):
+        """Keeps a signature of an artifact beside it. One that its own public key doesn't verify is refused, so nobody can
+        put another in the place of a key's; whether a key is to be trusted is each client's decision.
+
+        Errors:
+        INVALID_ARGUMENT    INVALID_REQUEST. INVALID_SIGNATURE.
+        NOT_FOUND           UNKNOWN_ARTIFACT.
+        FAILED_PRECONDITION REVOKED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSignatures(self, request, context):
+        """The signatures of an artifact by some keys: those that there are.
+
+        Errors:
+        INVALID_ARGUMENT INVALID_REQUEST.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RegistryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -271,6 +322,11 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     request_deserializer=maskwright_dot_v1_dot_registry__pb2.PinRequest.FromString,
                     response_serializer=maskwright_dot_v1_dot_registry__pb2.PinResponse.SerializeToString,
             ),
+            'Retire': grpc.unary_unary_rpc_method_handler(
+                    servicer.Retire,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.RetireRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.RetireResponse.SerializeToString,
+            ),
             'Revoke': grpc.unary_unary_rpc_method_handler(
                     servicer.Revoke,
                     request_deserializer=maskwright_dot_v1_dot_registry__pb2.RevokeRequest.FromString,
@@ -295,6 +351,16 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     servicer.Lease,
                     request_deserializer=maskwright_dot_v1_dot_registry__pb2.LeaseRequest.FromString,
                     response_serializer=maskwright_dot_v1_dot_registry__pb2.LeaseResponse.SerializeToString,
+            ),
+            'AddSignature': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddSignature,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.AddSignatureRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.AddSignatureResponse.SerializeToString,
+            ),
+            'GetSignatures': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSignatures,
+                    request_deserializer=maskwright_dot_v1_dot_registry__pb2.GetSignaturesRequest.FromString,
+                    response_serializer=maskwright_dot_v1_dot_registry__pb2.GetSignaturesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -478,6 +544,33 @@ class RegistryService(object):
             _registered_method=True)
 
     @staticmethod
+    def Retire(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/Retire',
+            maskwright_dot_v1_dot_registry__pb2.RetireRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.RetireResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Revoke(request,
             target,
             options=(),
@@ -602,6 +695,60 @@ class RegistryService(object):
             '/maskwright.v1.RegistryService/Lease',
             maskwright_dot_v1_dot_registry__pb2.LeaseRequest.SerializeToString,
             maskwright_dot_v1_dot_registry__pb2.LeaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddSignature(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/AddSignature',
+            maskwright_dot_v1_dot_registry__pb2.AddSignatureRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.AddSignatureResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSignatures(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/maskwright.v1.RegistryService/GetSignatures',
+            maskwright_dot_v1_dot_registry__pb2.GetSignaturesRequest.SerializeToString,
+            maskwright_dot_v1_dot_registry__pb2.GetSignaturesResponse.FromString,
             options,
             channel_credentials,
             insecure,

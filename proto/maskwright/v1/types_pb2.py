@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19maskwright/v1/types.proto\x12\rmaskwright.v1\x1a\x1cgoogle/protobuf/struct.proto\"*\n\x06\x44igest\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\"\"\n\x04Span\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"\x80\x02\n\nDiagnostic\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12)\n\x08severity\x18\x02 \x01(\x0e\x32\x17.maskwright.v1.Severity\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x13\n\x06source\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07pointer\x18\x05 \x01(\tH\x01\x88\x01\x01\x12!\n\x04span\x18\x06 \x01(\x0b\x32\x13.maskwright.v1.Span\x12\'\n\x06\x64\x65tail\x18\x07 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x11\n\x04hint\x18\x08 \x01(\tH\x02\x88\x01\x01\x42\t\n\x07_sourceB\n\n\x08_pointerB\x07\n\x05_hint\"u\n\x0e\x44iagnosticList\x12.\n\x0b\x64iagnostics\x18\x01 \x03(\x0b\x32\x19.maskwright.v1.Diagnostic\x12\x0f\n\x07omitted\x18\x02 \x01(\x05\x12\"\n\x03\x61ll\x18\x03 \x01(\x0b\x32\x15.maskwright.v1.Digest\"\x8c\x07\n\x0e\x43ompileOptions\x12<\n\nwhitespace\x18\x01 \x01(\x0e\x32(.maskwright.v1.CompileOptions.Whitespace\x12\x0e\n\x06indent\x18\x02 \x01(\x05\x12\x1b\n\x0emax_whitespace\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x43\n\x0eproperty_order\x18\x04 \x01(\x0e\x32+.maskwright.v1.CompileOptions.PropertyOrder\x12\x38\n\x08residual\x18\x05 \x01(\x0e\x32&.maskwright.v1.CompileOptions.Residual\x12\x41\n\rregex_dialect\x18\x06 \x01(\x0e\x32*.maskwright.v1.CompileOptions.RegexDialect\x12\x36\n\x07\x66ormats\x18\x07 \x01(\x0e\x32%.maskwright.v1.CompileOptions.Formats\x12\x18\n\x0bmax_nesting\x18\x08 \x01(\x05H\x01\x88\x01\x01\"p\n\nWhitespace\x12\x1a\n\x16WHITESPACE_UNSPECIFIED\x10\x00\x12\x17\n\x13WHITESPACE_FLEXIBLE\x10\x01\x12\x16\n\x12WHITESPACE_COMPACT\x10\x02\x12\x15\n\x11WHITESPACE_INDENT\x10\x03\"d\n\rPropertyOrder\x12\x1e\n\x1aPROPERTY_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n\x17PROPERTY_ORDER_DECLARED\x10\x01\x12\x16\n\x12PROPERTY_ORDER_ANY\x10\x02\"M\n\x08Residual\x12\x18\n\x14RESIDUAL_UNSPECIFIED\x10\x00\x12\x13\n\x0fRESIDUAL_REFUSE\x10\x01\x12\x12\n\x0eRESIDUAL_ALLOW\x10\x02\"b\n\x0cRegexDialect\x12\x1d\n\x19REGEX_DIALECT_UNSPECIFIED\x10\x00\x12\x19\n\x15REGEX_DIALECT_ECMA262\x10\x01\x12\x18\n\x14REGEX_DIALECT_PYTHON\x10\x02\"M\n\x07\x46ormats\x12\x17\n\x13\x46ORMATS_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x46ORMATS_ENFORCE\x10\x01\x12\x14\n\x10\x46ORMATS_ANNOTATE\x10\x02\x42\x11\n\x0f_max_whitespaceB\x0e\n\x0c_max_nesting\"\xba\x01\n\tTokenizer\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nvocab_size\x18\x03 \x01(\x05\x12#\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12#\n\x04pack\x18\x05 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x16\n\x0estop_token_ids\x18\x06 \x03(\x05\x12\x14\n\x0clogits_width\x18\x07 \x01(\x05\"\x92\x02\n\x0c\x41rtifactInfo\x12\x14\n\x0c\x61rtifact_key\x18\x01 \x01(\t\x12\'\n\x08\x61rtifact\x18\x02 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12#\n\x04pack\x18\x03 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x18\n\x10\x63ompiler_version\x18\x05 \x01(\t\x12\'\n\x04kind\x18\x06 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12\x13\n\x0bsource_hash\x18\x07 \x01(\t\x12\'\n\x06report\x18\x08 \x01(\x0b\x32\x17.google.protobuf.Struct*s\n\nSourceKind\x12\x1b\n\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17SOURCE_KIND_JSON_SCHEMA\x10\x01\x12\x15\n\x11SOURCE_KIND_REGEX\x10\x02\x12\x14\n\x10SOURCE_KIND_LARK\x10\x03*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEVERITY_ERROR\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x11\n\rSEVERITY_NOTE\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19maskwright/v1/types.proto\x12\rmaskwright.v1\x1a\x1cgoogle/protobuf/struct.proto\"*\n\x06\x44igest\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\"\"\n\x04Span\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"\x80\x02\n\nDiagnostic\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12)\n\x08severity\x18\x02 \x01(\x0e\x32\x17.maskwright.v1.Severity\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x13\n\x06source\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07pointer\x18\x05 \x01(\tH\x01\x88\x01\x01\x12!\n\x04span\x18\x06 \x01(\x0b\x32\x13.maskwright.v1.Span\x12\'\n\x06\x64\x65tail\x18\x07 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x11\n\x04hint\x18\x08 \x01(\tH\x02\x88\x01\x01\x42\t\n\x07_sourceB\n\n\x08_pointerB\x07\n\x05_hint\"u\n\x0e\x44iagnosticList\x12.\n\x0b\x64iagnostics\x18\x01 \x03(\x0b\x32\x19.maskwright.v1.Diagnostic\x12\x0f\n\x07omitted\x18\x02 \x01(\x05\x12\"\n\x03\x61ll\x18\x03 \x01(\x0b\x32\x15.maskwright.v1.Digest\"\xa2\t\n\x0e\x43ompileOptions\x12<\n\nwhitespace\x18\x01 \x01(\x0e\x32(.maskwright.v1.CompileOptions.Whitespace\x12\x0e\n\x06indent\x18\x02 \x01(\x05\x12\x1b\n\x0emax_whitespace\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x43\n\x0eproperty_order\x18\x04 \x01(\x0e\x32+.maskwright.v1.CompileOptions.PropertyOrder\x12\x38\n\x08residual\x18\x05 \x01(\x0e\x32&.maskwright.v1.CompileOptions.Residual\x12\x41\n\rregex_dialect\x18\x06 \x01(\x0e\x32*.maskwright.v1.CompileOptions.RegexDialect\x12\x36\n\x07\x66ormats\x18\x07 \x01(\x0e\x32%.maskwright.v1.CompileOptions.Formats\x12\x18\n\x0bmax_nesting\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x1a\n\rgrammar_start\x18\t \x01(\tH\x02\x88\x01\x01\x12G\n\x10grammar_fallback\x18\n \x01(\x0e\x32-.maskwright.v1.CompileOptions.GrammarFallback\x12\x1b\n\x0egrammar_strict\x18\x0b \x01(\x08H\x03\x88\x01\x01\"p\n\nWhitespace\x12\x1a\n\x16WHITESPACE_UNSPECIFIED\x10\x00\x12\x17\n\x13WHITESPACE_FLEXIBLE\x10\x01\x12\x16\n\x12WHITESPACE_COMPACT\x10\x02\x12\x15\n\x11WHITESPACE_INDENT\x10\x03\"d\n\rPropertyOrder\x12\x1e\n\x1aPROPERTY_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n\x17PROPERTY_ORDER_DECLARED\x10\x01\x12\x16\n\x12PROPERTY_ORDER_ANY\x10\x02\"M\n\x08Residual\x12\x18\n\x14RESIDUAL_UNSPECIFIED\x10\x00\x12\x13\n\x0fRESIDUAL_REFUSE\x10\x01\x12\x12\n\x0eRESIDUAL_ALLOW\x10\x02\"b\n\x0cRegexDialect\x12\x1d\n\x19REGEX_DIALECT_UNSPECIFIED\x10\x00\x12\x19\n\x15REGEX_DIALECT_ECMA262\x10\x01\x12\x18\n\x14REGEX_DIALECT_PYTHON\x10\x02\"M\n\x07\x46ormats\x12\x17\n\x13\x46ORMATS_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x46ORMATS_ENFORCE\x10\x01\x12\x14\n\x10\x46ORMATS_ANNOTATE\x10\x02\"m\n\x0fGrammarFallback\x12 \n\x1cGRAMMAR_FALLBACK_UNSPECIFIED\x10\x00\x12\x1b\n\x17GRAMMAR_FALLBACK_REFUSE\x10\x01\x12\x1b\n\x17GRAMMAR_FALLBACK_COMMIT\x10\x02\x42\x11\n\x0f_max_whitespaceB\x0e\n\x0c_max_nestingB\x10\n\x0e_grammar_startB\x11\n\x0f_grammar_strict\"\xba\x01\n\tTokenizer\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nvocab_size\x18\x03 \x01(\x05\x12#\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12#\n\x04pack\x18\x05 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x16\n\x0estop_token_ids\x18\x06 \x03(\x05\x12\x14\n\x0clogits_width\x18\x07 \x01(\x05\"\x92\x02\n\x0c\x41rtifactInfo\x12\x14\n\x0c\x61rtifact_key\x18\x01 \x01(\t\x12\'\n\x08\x61rtifact\x18\x02 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12#\n\x04pack\x18\x03 \x01(\x0b\x32\x15.maskwright.v1.Digest\x12\x1d\n\x15tokenizer_fingerprint\x18\x04 \x01(\t\x12\x18\n\x10\x63ompiler_version\x18\x05 \x01(\t\x12\'\n\x04kind\x18\x06 \x01(\x0e\x32\x19.maskwright.v1.SourceKind\x12\x13\n\x0bsource_hash\x18\x07 \x01(\t\x12\'\n\x06report\x18\x08 \x01(\x0b\x32\x17.google.protobuf.Struct\"B\n\tSignature\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x12\n\npublic_key\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c*\xa0\x01\n\nSourceKind\x12\x1b\n\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17SOURCE_KIND_JSON_SCHEMA\x10\x01\x12\x15\n\x11SOURCE_KIND_REGEX\x10\x02\x12\x14\n\x10SOURCE_KIND_LARK\x10\x03\x12\x14\n\x10SOURCE_KIND_GBNF\x10\x04\x12\x15\n\x11SOURCE_KIND_TOOLS\x10\x05*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEVERITY_ERROR\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x11\n\rSEVERITY_NOTE\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'maskwright.v1.types_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SOURCEKIND']._serialized_start=1909
-  _globals['_SOURCEKIND']._serialized_end=2024
-  _globals['_SEVERITY']._serialized_start=2026
-  _globals['_SEVERITY']._serialized_end=2123
+  _globals['_SOURCEKIND']._serialized_start=2256
+  _globals['_SOURCEKIND']._serialized_end=2416
+  _globals['_SEVERITY']._serialized_start=2418
+  _globals['_SEVERITY']._serialized_end=2515
   _globals['_DIGEST']._serialized_start=74
   _globals['_DIGEST']._serialized_end=116
   _globals['_SPAN']._serialized_start=118
@@ -45,19 +45,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DIAGNOSTICLIST']._serialized_start=413
   _globals['_DIAGNOSTICLIST']._serialized_end=530
   _globals['_COMPILEOPTIONS']._serialized_start=533
-  _globals['_COMPILEOPTIONS']._serialized_end=1441
-  _globals['_COMPILEOPTIONS_WHITESPACE']._serialized_start=934
-  _globals['_COMPILEOPTIONS_WHITESPACE']._serialized_end=1046
-  _globals['_COMPILEOPTIONS_PROPERTYORDER']._serialized_start=1048
-  _globals['_COMPILEOPTIONS_PROPERTYORDER']._serialized_end=1148
-  _globals['_COMPILEOPTIONS_RESIDUAL']._serialized_start=1150
-  _globals['_COMPILEOPTIONS_RESIDUAL']._serialized_end=1227
-  _globals['_COMPILEOPTIONS_REGEXDIALECT']._serialized_start=1229
-  _globals['_COMPILEOPTIONS_REGEXDIALECT']._serialized_end=1327
-  _globals['_COMPILEOPTIONS_FORMATS']._serialized_start=1329
-  _globals['_COMPILEOPTIONS_FORMATS']._serialized_end=1406
-  _globals['_TOKENIZER']._serialized_start=1444
-  _globals['_TOKENIZER']._serialized_end=1630
-  _globals['_ARTIFACTINFO']._serialized_start=1633
-  _globals['_ARTIFACTINFO']._serialized_end=1907
+  _globals['_COMPILEOPTIONS']._serialized_end=1719
+  _globals['_COMPILEOPTIONS_WHITESPACE']._serialized_start=1064
+  _globals['_COMPILEOPTIONS_WHITESPACE']._serialized_end=1176
+  _globals['_COMPILEOPTIONS_PROPERTYORDER']._serialized_start=1178
+  _globals['_COMPILEOPTIONS_PROPERTYORDER']._serialized_end=1278
+  _globals['_COMPILEOPTIONS_RESIDUAL']._serialized_start=1280
+  _globals['_COMPILEOPTIONS_RESIDUAL']._serialized_end=1357
+  _globals['_COMPILEOPTIONS_REGEXDIALECT']._serialized_start=1359
+  _globals['_COMPILEOPTIONS_REGEXDIALECT']._serialized_end=1457
+  _globals['_COMPILEOPTIONS_FORMATS']._serialized_start=1459
+  _globals['_COMPILEOPTIONS_FORMATS']._serialized_end=1536
+  _globals['_COMPILEOPTIONS_GRAMMARFALLBACK']._serialized_start=1538
+  _globals['_COMPILEOPTIONS_GRAMMARFALLBACK']._serialized_end=1647
+  _globals['_TOKENIZER']._serialized_start=1722
+  _globals['_TOKENIZER']._serialized_end=1908
+  _globals['_ARTIFACTINFO']._serialized_start=1911
+  _globals['_ARTIFACTINFO']._serialized_end=2185
+  _globals['_SIGNATURE']._serialized_start=2187
+  _globals['_SIGNATURE']._serialized_end=2253
 # @@protoc_insertion_point(module_scope)

@@ -14,6 +14,8 @@ class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_KIND_JSON_SCHEMA: _ClassVar[SourceKind]
     SOURCE_KIND_REGEX: _ClassVar[SourceKind]
     SOURCE_KIND_LARK: _ClassVar[SourceKind]
+    SOURCE_KIND_GBNF: _ClassVar[SourceKind]
+    SOURCE_KIND_TOOLS: _ClassVar[SourceKind]
 
 class Severity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -25,6 +27,8 @@ SOURCE_KIND_UNSPECIFIED: SourceKind
 SOURCE_KIND_JSON_SCHEMA: SourceKind
 SOURCE_KIND_REGEX: SourceKind
 SOURCE_KIND_LARK: SourceKind
+SOURCE_KIND_GBNF: SourceKind
+SOURCE_KIND_TOOLS: SourceKind
 SEVERITY_UNSPECIFIED: Severity
 SEVERITY_ERROR: Severity
 SEVERITY_WARNING: Severity
@@ -77,7 +81,7 @@ class DiagnosticList(_message.Message):
     def __init__(self, diagnostics: _Optional[_Iterable[_Union[Diagnostic, _Mapping]]] = ..., omitted: _Optional[int] = ..., all: _Optional[_Union[Digest, _Mapping]] = ...) -> None: ...
 
 class CompileOptions(_message.Message):
-    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting")
+    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting", "grammar_start", "grammar_fallback", "grammar_strict")
     class Whitespace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WHITESPACE_UNSPECIFIED: _ClassVar[CompileOptions.Whitespace]
@@ -120,6 +124,14 @@ class CompileOptions(_message.Message):
     FORMATS_UNSPECIFIED: CompileOptions.Formats
     FORMATS_ENFORCE: CompileOptions.Formats
     FORMATS_ANNOTATE: CompileOptions.Formats
+    class GrammarFallback(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        GRAMMAR_FALLBACK_UNSPECIFIED: _ClassVar[CompileOptions.GrammarFallback]
+        GRAMMAR_FALLBACK_REFUSE: _ClassVar[CompileOptions.GrammarFallback]
+        GRAMMAR_FALLBACK_COMMIT: _ClassVar[CompileOptions.GrammarFallback]
+    GRAMMAR_FALLBACK_UNSPECIFIED: CompileOptions.GrammarFallback
+    GRAMMAR_FALLBACK_REFUSE: CompileOptions.GrammarFallback
+    GRAMMAR_FALLBACK_COMMIT: CompileOptions.GrammarFallback
     WHITESPACE_FIELD_NUMBER: _ClassVar[int]
     INDENT_FIELD_NUMBER: _ClassVar[int]
     MAX_WHITESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +140,9 @@ class CompileOptions(_message.Message):
     REGEX_DIALECT_FIELD_NUMBER: _ClassVar[int]
     FORMATS_FIELD_NUMBER: _ClassVar[int]
     MAX_NESTING_FIELD_NUMBER: _ClassVar[int]
+    GRAMMAR_START_FIELD_NUMBER: _ClassVar[int]
+    GRAMMAR_FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    GRAMMAR_STRICT_FIELD_NUMBER: _ClassVar[int]
     whitespace: CompileOptions.Whitespace
     indent: int
     max_whitespace: int
@@ -136,7 +151,10 @@ class CompileOptions(_message.Message):
     regex_dialect: CompileOptions.RegexDialect
     formats: CompileOptions.Formats
     max_nesting: int
-    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ...) -> None: ...
+    grammar_start: str
+    grammar_fallback: CompileOptions.GrammarFallback
+    grammar_strict: bool
+    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ..., grammar_start: _Optional[str] = ..., grammar_fallback: _Optional[_Union[CompileOptions.GrammarFallback, str]] = ..., grammar_strict: bool = ...) -> None: ...
 
 class Tokenizer(_message.Message):
     __slots__ = ("fingerprint", "name", "vocab_size", "file", "pack", "stop_token_ids", "logits_width")
@@ -175,3 +193,13 @@ class ArtifactInfo(_message.Message):
     source_hash: str
     report: _struct_pb2.Struct
     def __init__(self, artifact_key: _Optional[str] = ..., artifact: _Optional[_Union[Digest, _Mapping]] = ..., pack: _Optional[_Union[Digest, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kind: _Optional[_Union[SourceKind, str]] = ..., source_hash: _Optional[str] = ..., report: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+
+class Signature(_message.Message):
+    __slots__ = ("key_id", "public_key", "signature")
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    key_id: str
+    public_key: bytes
+    signature: bytes
+    def __init__(self, key_id: _Optional[str] = ..., public_key: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...

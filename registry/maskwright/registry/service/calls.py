@@ -35,17 +35,22 @@ SCOPES = {
     _R + "ListVersions": "read",
     _R + "Watch": "read",
     _R + "Lease": "read",
+    _R + "GetSignatures": "read",
     _R + "Publish": "publish",
     _R + "Promote": "publish",
     _R + "Rollback": "publish",
     _R + "Pin": "publish",
+    _R + "Retire": "publish",
+    _R + "AddSignature": "publish",
     _R + "Revoke": "admin",
     _T + "Register": "compile",
     _T + "List": "read",
 }
 """What a method needs; one that isn't here needs `admin`."""
 _COMPILING = {_C + "Compile", _C + "Explain", _C + "Precompile", _T + "Register"}
-_QUIET = {_R + "Resolve", _R + "Fetch", _T + "List", _C + "GetCapabilities", _R + "ListNames", _R + "ListVersions"}
+_QUIET = {_T + "List", _C + "GetCapabilities"} | {
+    _R + name for name in ("Resolve", "Fetch", "ListNames", "ListVersions", "GetSignatures")
+}
 """Methods that change nothing: logged when they fail."""
 
 
