@@ -1,6 +1,6 @@
 """The pipeline, source to artifact.
 
-front end    schema or pattern -> frames, explored and specialised   (schema/, regex/)
+front end    schema, pattern, grammar or tools -> frames, specialised   (schema/, regex/, grammar/)
 spell        bytes that the vocabulary can't spell are cut            (automaton/spell.py)
 minimise     equal controls and frames are merged                     (automaton/minimise.py)
 tokens       masks, contexts, rows                                    (tokens/build.py)
@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.compiler.artifact.writer import ArtifactMeta, write_artifact
@@ -24,7 +24,8 @@ from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
-from maskwright.compiler.grammar import GrammarOptions, GrammarResult, build_grammar
+from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
+from maskwright.compiler.grammar.tool_document import read_tool_document, tool_document
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.pack import prepare
 from maskwright.compiler.regex import compile_pattern
@@ -102,34 +103,91 @@ class Compiler:
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a pattern is a string"))
         return self._compile("regex", pattern.encode("utf-8", "surrogatepass"), front)
 
-    def compile_lark(self, grammar: str, start: str = "start") -> CompileResult:
+    def compile_lark(self, grammar: str, start: str | None = None) -> CompileResult:
         """A grammar in Lark's notation: a text is accepted exactly when lark's LALR parser with its contextual lexer
-        parses it from rule `start`. Raises CompileError with conflicts and terminals by name, LimitExceeded."""
+        parses it from rule `start` (default: the options' grammar_start, then "start"). Raises CompileError with
+        conflicts and terminals by name, LimitExceeded."""
+        options = self.options if start is None else replace(self.options, grammar_start=start)
 
         def front(deadline: float) -> _Front:
-            def build(library: ByteAutomaton | None) -> GrammarResult:
-                return build_grammar(
+            def build(library: ByteAutomaton | None) -> tuple[ByteAutomaton, _Front]:
+                r = build_grammar(
                     grammar,
-                    GrammarOptions(start=start),
+                    GrammarOptions(options.grammar_start or "start", options.grammar_fallback, options.grammar_strict),
                     limits=self.limits,
                     deadline=deadline,
                     spellable=self.prepared.spellable,
                     library=library,
-                    compile_options=self.options,
+                    compile_options=options,
                 )
+                return r.automaton, _Front(r.automaton, (), r.notes, spelled=True)
 
-            r = build(self.prepared.library)
-            if json_follows(r.automaton):
-                return _Front(r.automaton, (), r.notes, spelled=True)
-            r = build(None)
-            return _Front(rebase(r.automaton, self.prepared.library), (), r.notes, spelled=True)
+            return self._on_library(build)
 
         if not isinstance(grammar, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
-        named = grammar if start == "start" else f"{grammar}\0start={start}"
-        return self._compile("lark", named.encode("utf-8", "surrogatepass"), front)
+        return self._compile("lark", grammar.encode("utf-8", "surrogatepass"), front, options)
 
-    def _compile(self, kind: str, source: bytes, front_end: Callable[[float], _Front]) -> CompileResult:
+    def compile_gbnf(self, grammar: str, root: str | None = None) -> CompileResult:
+        """A grammar in GBNF, llama.cpp's notation, or what XGrammar's EBNF shares with it; texts match rule `root`
+        (default: the options' grammar_start, then "root"). Raises CompileError with places, rules and bytes,
+        LimitExceeded."""
+        options = self.options if root is None else replace(self.options, grammar_start=root)
+
+        def front(deadline: float) -> _Front:
+            name = options.grammar_start or "root"
+            library = self.prepared.library
+            return _Front(build_gbnf(grammar, name, limits=self.limits, deadline=deadline, library=library))
+
+        if not isinstance(grammar, str):
+            raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
+        return self._compile("gbnf", grammar.encode("utf-8", "surrogatepass"), front, options)
+
+    def compile_tools(
+        self,
+        tools: str | bytes | Sequence[dict[str, Any]] | dict[str, Any],
+        *,
+        format: str | ToolFormat = "hermes",
+        tool_choice: str = "auto",
+        parallel: bool = True,
+        reasoning: tuple[str, str] | None = None,
+    ) -> CompileResult:
+        """Free text and calls of tools, as `grammar/tools.py` tells. `tools`: a list as OpenAI writes it; or a whole
+        document, as text or value, which has the other arguments in itself (`grammar/tool_document.py`).
+
+        Raises CompileError with every independent fault by pointer, LimitExceeded.
+        """
+        if isinstance(tools, str | bytes):
+            text = tools if isinstance(tools, str) else tools.decode("utf-8", "replace")
+        elif isinstance(tools, dict):
+            text = json.dumps(tools, separators=(",", ":"))
+        else:
+            text = tool_document(list(tools), format, tool_choice, parallel, reasoning)
+
+        def front(deadline: float) -> _Front:
+            found, chosen = read_tool_document(text)
+
+            def build(library: ByteAutomaton | None) -> tuple[ByteAutomaton, _Front]:
+                r = build_tools(
+                    found, chosen, options=self.options, limits=self.limits, library=library, deadline=deadline
+                )
+                return r.automaton, _Front(r.automaton, tuple(r.treatment), tuple(r.notes))
+
+            return self._on_library(build)
+
+        return self._compile("tools", _schema_text(text), front)
+
+    def _on_library(self, build: Callable[[ByteAutomaton | None], tuple[ByteAutomaton, _Front]]) -> _Front:
+        """A front end's result with the pack's frames, or without them where what follows a value isn't JSON."""
+        automaton, front = build(self.prepared.library)
+        if json_follows(automaton):
+            return front
+        automaton, front = build(None)
+        return replace(front, automaton=rebase(automaton, self.prepared.library))
+
+    def _compile(
+        self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions | None = None
+    ) -> CompileResult:
         if len(source) > self.limits.source_bytes:
             raise LimitExceeded("source_bytes", self.limits.source_bytes, len(source), "read")
         begin = time.perf_counter()
@@ -145,17 +203,18 @@ class Compiler:
         seconds["minimise"] = time.perf_counter() - begin
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         begin = time.perf_counter()
-        data = write_artifact(tables, meta=self._meta(kind, source), pack_rows=len(self.prepared.tables.rows.row_base))
+        meta = self._meta(kind, source, options or self.options)
+        data = write_artifact(tables, meta=meta, pack_rows=len(self.prepared.tables.rows.row_base))
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
         return CompileResult(data, _report(kind, source, automaton, stats, len(data), seconds, front.treatment, notes))
 
-    def _meta(self, kind: str, source: bytes) -> ArtifactMeta:
+    def _meta(self, kind: str, source: bytes, options: CompileOptions) -> ArtifactMeta:
         return ArtifactMeta(
             source_kind=kind,
             source_digest=hashlib.sha256(source).hexdigest(),
-            options=self.options.canonical(),
+            options=options.canonical(),
             vocabulary_fingerprint=self.vocabulary.fingerprint,
             pack_digest=self.prepared.digest,
             compiler_version=COMPILER_VERSION,
@@ -163,8 +222,9 @@ class Compiler:
 
 
 def source_digest(kind: str, source: str | bytes | dict[str, Any] | bool) -> str:
-    """SHA-256 in hex of what identifies a source: a schema's compact JSON with key order kept, else its text."""
-    if kind == "json_schema":
+    """SHA-256 in hex of what identifies a source: a schema's or tool list's compact JSON with key order kept, else its
+    text."""
+    if kind in ("json_schema", "tools"):
         return hashlib.sha256(_schema_text(source)).hexdigest()
     text = source if isinstance(source, str | bytes) else json.dumps(source)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()

@@ -1,7 +1,8 @@
 """Names of what the registry keeps, as digests that every replica computes alike.
 
 - A *source hash* is over the text; for a JSON source that parses, over the text without insignificant white
-  space, with key order, numbers and string escapes as written.
+  space, with key order, numbers and string escapes as written. Where the caller supplies other schemas that
+  references may name, they're in it too, each under its URI.
 - An *artifact key* is over (source hash, kind, options, vocabulary fingerprint, compiler version).
 - A *refusal key* is over (artifact key, limits): limits only decide whether a compilation is refused.
 - A *request hash* is over everything that a request id promises to be the same.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from maskwright.compiler.options import Limits
@@ -21,9 +23,12 @@ from maskwright.compiler.options import Limits
 _STRING_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 
 
-def source_hash(kind: str, source: str) -> str:
-    """Hash of a source of `kind` ("json_schema", "regex", "lark"). Costs one JSON parse for a schema."""
-    if kind == "json_schema" and _is_json(source):
+def source_hash(kind: str, source: str, resources: Mapping[str, str] | None = None) -> str:
+    """Hash of a source of `kind` ("json_schema", "regex", "lark", "gbnf", "tools"). Costs one JSON parse for JSON."""
+    if resources:
+        supplied = {uri: source_hash(kind, text) for uri, text in resources.items()}
+        return _hash("supplied", [source_hash(kind, source), supplied])
+    if kind in ("json_schema", "tools") and _is_json(source):
         return _hash("json", _STRING_OR_SPACE.sub(r"\1", source))
     return _hash("text", source)
 

@@ -23,6 +23,8 @@ class ToolFormat:
     arguments: "json": one JSON value; "parameters": each parameter between tags, strings as they are.
     name: how the name is written, "raw" or as the inside of a "json" string.
     last: nothing may follow a section.
+
+    Raises ValueError for values that don't fit together.
     """
 
     name_of_format: str
@@ -37,6 +39,19 @@ class ToolFormat:
     arguments: Literal["json", "parameters"] = "json"
     name: Literal["raw", "json"] = "json"
     last: bool = False
+
+    def __post_init__(self) -> None:
+        texts = ("name_of_format", "trigger", "before", "middle", "after", "open", "close", "separator", "between")
+        for name in texts:
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (value is None and name in ("separator", "between")):
+                raise ValueError(f"{name} must be a text, not {value!r}")
+        if not self.trigger or not (self.open + self.before).startswith(self.trigger):
+            raise ValueError(f"the trigger {self.trigger!r} isn't how a section begins, {self.open + self.before!r}")
+        if self.arguments not in ("json", "parameters") or self.name not in ("json", "raw"):
+            raise ValueError("arguments are json or parameters, the name is json or raw")
+        if not isinstance(self.last, bool):
+            raise ValueError(f"last must be true or false, not {self.last!r}")
 
 
 FORMATS: dict[str, ToolFormat] = {

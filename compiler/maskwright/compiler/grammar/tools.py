@@ -216,8 +216,6 @@ class _Builder:
         """Free text with sections in it."""
         g, form = self.graph, self.form
         whole = form.open + form.before
-        if not whole.startswith(form.trigger) or not form.trigger:
-            raise ValueError(f"format {form.name_of_format}: the trigger isn't how a section begins")
         entry, after = g.free(form.trigger, ends=True)
         assert after is not None
         self.alias(at, entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import secrets
 from pathlib import Path
@@ -26,7 +27,10 @@ HELP = "compile a schema, pattern or grammar for a tokenizer"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="file, or - for standard input")
     parser.add_argument("--tokenizer", required=True, metavar="FILE")
-    parser.add_argument("--kind", choices=KINDS, help="default: by the suffix .json, .regex or .lark")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--kind", choices=KINDS, help="default: by the suffix .json, .regex, .lark, .gbnf, .tools.json")
+    kinds.add_argument("--gbnf", dest="kind", action="store_const", const="gbnf", help="the source is GBNF")
+    kinds.add_argument("--tools", dest="kind", action="store_const", const="tools", help="the source lists tools")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where the artifact goes")
     parser.add_argument("--whitespace", default="flexible", help="flexible, compact, or columns of indent")
     parser.add_argument("--max-whitespace", type=int, default=16, metavar="BYTES")
@@ -35,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--regex-dialect", choices=("ecma262", "python"), default="ecma262")
     parser.add_argument("--formats", choices=("enforce", "annotate"), default="enforce")
     parser.add_argument("--max-nesting", type=int, metavar="N", help="containers open at once")
+    parser.add_argument("--grammar-start", metavar="RULE", help="default: start, in GBNF root")
+    parser.add_argument("--grammar-fallback", choices=("refuse", "commit"), default="refuse")
+    parser.add_argument("--grammar-strict", action="store_true", help="refuse conflicts and terminals that collide")
+    _add_tool_arguments(parser)
     parser.add_argument(
         "--limit",
         action="append",
@@ -44,6 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_tool_arguments(parser: argparse.ArgumentParser) -> None:
+    tools = parser.add_argument_group("tools", "where the source doesn't say it itself")
+    tools.add_argument("--format", help="how calls are written; default: hermes")
+    tools.add_argument("--tool-choice", metavar="CHOICE", help="auto (default), none, required, or a tool's name")
+    tools.add_argument("--no-parallel", action="store_true", help="at most one call")
+    tools.add_argument("--reasoning", nargs=2, metavar=("OPEN", "CLOSE"), help="free text before, between these")
+
+
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
     # Late, because it takes a second and the other commands don't need it.
     from maskwright.compiler import Compiler
@@ -51,6 +67,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     kind = kind_of(options.source, options.kind)
     chosen, limits = _options(options), _limits(options.limit)
     source = read_source(options.source)
+    if kind == "tools":
+        source = _with_tool_arguments(source, options)
     vocabulary = read_vocabulary(options.tokenizer, terminal)
     try:
         with terminal.working("preparing the vocabulary"):
@@ -71,7 +89,25 @@ def _compile(compiler: Compiler, kind: str, source: str) -> CompileResult:
         return compiler.compile_regex(source.removesuffix("\n"))
     if kind == "lark":
         return compiler.compile_lark(source)
+    if kind == "gbnf":
+        return compiler.compile_gbnf(source)
+    if kind == "tools":
+        return compiler.compile_tools(source)
     return compiler.compile_json_schema(source)
+
+
+def _with_tool_arguments(source: str, options: argparse.Namespace) -> str:
+    """The document with what the command line adds; a source that isn't one is left for the compiler to refuse."""
+    given = {"format": options.format, "tool_choice": options.tool_choice, "reasoning": options.reasoning}
+    given["parallel"] = False if options.no_parallel else None
+    chosen = {name: value for name, value in given.items() if value is not None}
+    try:
+        value = json.loads(source)
+    except (ValueError, RecursionError):
+        return source
+    if not chosen or not isinstance(value, list | dict):
+        return source
+    return json.dumps({"tools": value, **chosen} if isinstance(value, list) else {**value, **chosen})
 
 
 def _options(options: argparse.Namespace) -> CompileOptions:
@@ -85,6 +121,9 @@ def _options(options: argparse.Namespace) -> CompileOptions:
             regex_dialect=options.regex_dialect,
             formats=options.formats,
             max_nesting=options.max_nesting,
+            grammar_start=options.grammar_start,
+            grammar_fallback=options.grammar_fallback,
+            grammar_strict=options.grammar_strict,
         )
     except ValueError as error:
         raise Failure(EXIT_USAGE, str(error)) from error

@@ -17,8 +17,10 @@ from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
 if TYPE_CHECKING:
     from maskwright.compiler import Vocabulary
 
-KINDS = ("json_schema", "regex", "lark")
-SUFFIXES = {".json": "json_schema", ".regex": "regex", ".re": "regex", ".lark": "lark"}
+KINDS = ("json_schema", "regex", "lark", "gbnf", "tools")
+SUFFIXES = {
+    ".tools.json": "tools", ".json": "json_schema", ".regex": "regex", ".re": "regex", ".lark": "lark", ".gbnf": "gbnf"
+}  # fmt: skip
 
 
 def read_source(path: str) -> str:
@@ -31,9 +33,14 @@ def read_source(path: str) -> str:
         raise Failure(EXIT_REFUSED, f"{path}: byte {error.start} isn't UTF-8") from error
 
 
+def kind_by_suffix(path: str) -> str | None:
+    """What the end of a file's name tells, the longest first."""
+    return next((kind for suffix, kind in SUFFIXES.items() if path.lower().endswith(suffix)), None)
+
+
 def kind_of(path: str, kind: str | None) -> str:
     """The kind asked for, else what the suffix tells."""
-    found = kind or SUFFIXES.get(Path(path).suffix.lower())
+    found = kind or kind_by_suffix(path)
     if found is None:
         known = ", ".join(SUFFIXES)
         raise Failure(EXIT_USAGE, f"{path}: --kind is needed unless the suffix is one of {known}")

@@ -29,7 +29,11 @@ _vocabularies: OrderedDict[str, tuple[Vocabulary, str]] = OrderedDict()
 
 @dataclass(frozen=True)
 class CompileJob:
-    """One compilation. `known_pack` is the hash of the pack that the caller holds for this vocabulary."""
+    """One compilation.
+
+    known_pack: the hash of the pack that the caller holds for this vocabulary. resources: (URI, text) pairs of the
+    schemas that a JSON Schema's references may name.
+    """
 
     kind: str
     source: str
@@ -38,6 +42,7 @@ class CompileJob:
     fingerprint: str
     tokenizer_path: str
     known_pack: str
+    resources: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
             "json_schema": compiler.compile_json_schema,
             "regex": compiler.compile_regex,
             "lark": compiler.compile_lark,
+            "gbnf": compiler.compile_gbnf,
+            "tools": compiler.compile_tools,
         }[job.kind]
         result = compile_kind(job.source)
         artifact = result.to_bytes()

@@ -28,7 +28,7 @@ from typing import Any
 from maskwright.compiler.options import CompileOptions
 
 from .. import keys
-from ..cli.files import KINDS, SUFFIXES
+from ..cli.files import KINDS, kind_by_suffix
 from ..faults import RegistryError
 from ..names import check_name
 from ..workspace import COMPANIONS
@@ -119,7 +119,7 @@ class _Reader:
         self._refuse_unknown(place, values, _KEYS)
         full = self._name(place, name)
         path, source = self._source(place, values.get("source"))
-        kind = values.get("kind") or SUFFIXES.get(Path(path).suffix.lower(), "")
+        kind = values.get("kind") or kind_by_suffix(path) or ""
         if kind not in KINDS:
             self._fault(f"{place}.kind", f"must be one of {', '.join(KINDS)}, unless the suffix tells")
         chosen = {**defaults, **self._table(f"{place}.options", values.get("options", {}))}

@@ -20,6 +20,8 @@ KINDS: dict[types_pb2.SourceKind, str] = {
     types_pb2.SOURCE_KIND_JSON_SCHEMA: "json_schema",
     types_pb2.SOURCE_KIND_REGEX: "regex",
     types_pb2.SOURCE_KIND_LARK: "lark",
+    types_pb2.SOURCE_KIND_GBNF: "gbnf",
+    types_pb2.SOURCE_KIND_TOOLS: "tools",
 }
 KIND_NUMBERS = {name: number for number, name in KINDS.items()}
 _SEVERITIES = {
@@ -32,6 +34,7 @@ _CHOICES: dict[str, dict[int, str]] = {
     "residual": {1: "refuse", 2: "allow"},
     "regex_dialect": {1: "ecma262", 2: "python"},
     "formats": {1: "enforce", 2: "annotate"},
+    "grammar_fallback": {1: "refuse", 2: "commit"},
 }
 _Options = types_pb2.CompileOptions
 
@@ -51,7 +54,7 @@ def options_of(message: types_pb2.CompileOptions) -> CompileOptions:
             if number not in values:
                 raise invalid_request(f"options.{name}", f"unknown value {number}")
             chosen[name] = values[number]
-    for name in ("max_whitespace", "max_nesting"):
+    for name in ("max_whitespace", "max_nesting", "grammar_start", "grammar_strict"):
         if message.HasField(name):
             chosen[name] = getattr(message, name)
     try:

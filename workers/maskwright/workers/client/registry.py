@@ -53,9 +53,11 @@ _KINDS = {
     "json_schema": types_pb2.SOURCE_KIND_JSON_SCHEMA,
     "regex": types_pb2.SOURCE_KIND_REGEX,
     "lark": types_pb2.SOURCE_KIND_LARK,
+    "gbnf": types_pb2.SOURCE_KIND_GBNF,
+    "tools": types_pb2.SOURCE_KIND_TOOLS,
 }
 COMPANIONS = ("generation_config.json", "tokenizer_config.json", "config.json")
-_CHOICES = ("property_order", "residual", "regex_dialect", "formats")
+_CHOICES = ("property_order", "residual", "regex_dialect", "formats", "grammar_fallback")
 
 
 @dataclass(frozen=True)
@@ -197,9 +199,9 @@ class RegistryClient(NameCalls):
     ) -> CompiledSource:
         """Compiles a source for a registered tokenizer, or finds what it compiled to before.
 
-        source: the text, or a JSON Schema as a value. kind: "json_schema", "regex", "lark". options: names
-        and values of the compiler's `CompileOptions`. Raises SourceRefused, CallFailed, ServiceUnavailable,
-        ValueError.
+        source: the text, or a JSON value. kind: "json_schema", "regex", "lark", "gbnf", "tools" (a list of tools or
+        a document with it). options: names and values of the compiler's `CompileOptions`. Raises SourceRefused,
+        CallFailed, ServiceUnavailable, ValueError.
         """
         request = compile_request(
             source,
@@ -410,7 +412,7 @@ def options_message(options: Mapping[str, Any]) -> types_pb2.CompileOptions:
                 message.whitespace = _choice(name, value)
         elif name in _CHOICES:
             setattr(message, name, _choice(name, value))
-        elif name in ("max_whitespace", "max_nesting"):
+        elif name in ("max_whitespace", "max_nesting", "grammar_start", "grammar_strict"):
             if value is not None:
                 setattr(message, name, value)
         else:
