@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -164,9 +165,9 @@ class _Explorer:
         build = self.builds.get(frame)
         if build is None:
             if len(self.builds) >= self.limits.frames:
-                raise LimitExceeded(
-                    "frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=frame.pointer
-                )
+                places = Counter(b.frame.pointer for b in self.builds.values())
+                most = max(places, key=places.__getitem__)
+                raise LimitExceeded("frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=most)
             build = self.builds[frame] = _FrameBuild(frame, self.out.first_frame + len(self.builds))
             self.control(build, build.start)
         return build
@@ -176,7 +177,7 @@ class _Explorer:
         if found is None:
             n = len(self.stays)
             if n >= self.limits.states:
-                raise LimitExceeded("states", self.limits.states, n + 1, "explore", pointer=build.frame.pointer)
+                raise LimitExceeded("states", self.limits.states, n + 1, "explore", pointer=self.costliest())
             found = build.controls[state] = self.out.first_control + n
             self.stays.append([])
             self.calls.append([])
@@ -192,8 +193,15 @@ class _Explorer:
             ticks += 1
             if self.deadline is not None and ticks % 256 == 0 and time.monotonic() > self.deadline:
                 seconds = self.limits.compile_seconds
-                raise LimitExceeded("compile_seconds", seconds, seconds, "explore", pointer=build.frame.pointer)
+                raise LimitExceeded("compile_seconds", seconds, seconds, "explore", pointer=self.costliest())
             self.expand(build, state, n)
+
+    def costliest(self) -> str:
+        """The pointer under which most states were made."""
+        states: Counter[str] = Counter()
+        for b in self.builds.values():
+            states[b.frame.pointer] += len(b.controls)
+        return max(states, key=states.__getitem__)
 
     def expand(self, build: _FrameBuild, state: State, n: int) -> None:
         verdict = build.frame.verdict(state)

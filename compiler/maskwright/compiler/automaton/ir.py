@@ -29,18 +29,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """Push `pushes` (left to right, the last ends on top) and go to `target`."""
 
     target: int
     pushes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """Bytes low..high (inclusive) consume and make the move."""
 
     low: int
@@ -48,8 +47,7 @@ class Edge:
     move: Move
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A return address: `returns[v]` is where the caller goes on when `callee` returns verdict v; None: it can't."""
 
     caller: int
@@ -59,7 +57,8 @@ class Symbol:
 
 @dataclass(slots=True)
 class FrameInfo:
-    """`name` is for people; `pointer` is the place in the source that caused the frame; `verdicts` their number."""
+    """`name` is for people; `pointer` is the place in the source that caused the frame (empty: the root, or that of
+    whatever calls it); `verdicts` their number."""
 
     name: str
     pointer: str = ""
@@ -83,18 +82,15 @@ class ByteAutomaton:
     start: int | None = None
     accepting_verdicts: frozenset[int] = frozenset({0})
     base: ByteAutomaton | None = None
+    first_control: int = field(init=False)
+    first_symbol: int = field(init=False)
+    first_frame: int = field(init=False)
 
-    @property
-    def first_control(self) -> int:
-        return self.base.n_controls if self.base else 0
-
-    @property
-    def first_symbol(self) -> int:
-        return self.base.n_symbols if self.base else 0
-
-    @property
-    def first_frame(self) -> int:
-        return self.base.n_frames if self.base else 0
+    def __post_init__(self) -> None:
+        b = self.base  # finished, so its counts stay
+        self.first_control, self.first_symbol, self.first_frame = (
+            (b.n_controls, b.n_symbols, b.n_frames) if b else (0, 0, 0)
+        )
 
     @property
     def n_controls(self) -> int:

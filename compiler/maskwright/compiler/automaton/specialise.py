@@ -13,7 +13,7 @@ Raises CompileError (UNSATISFIABLE) when the start itself isn't live.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
@@ -184,10 +184,9 @@ class _Specialiser:
         found = self.controls.get((c, use))
         if found is None:
             if len(self.controls) >= self.limits.states:
-                info = self.a.frame_info(self.a.frame_of(c))
-                raise LimitExceeded(
-                    "states", self.limits.states, len(self.controls) + 1, "specialise", pointer=info.pointer
-                )
+                places = Counter(self.out.frame_info(f).pointer for f in self.out.frame)
+                pointer = max(places, key=places.__getitem__)
+                raise LimitExceeded("states", self.limits.states, len(self.controls) + 1, "specialise", pointer=pointer)
             found = self.controls[c, use] = self.first + len(self.out.edges)
             self.out.edges.append(())
             self.out.verdict.append(-1)

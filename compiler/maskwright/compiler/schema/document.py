@@ -22,12 +22,15 @@ from maskwright.compiler.schema.read import invalid
 
 class Schema:
     """One sub-schema: its value, its pointer in the document, base URI, draft and the pointer of its
-    resource."""
+    resource. `place` is the pointer for people: of a schema made from an enum's value, the enum's schema."""
 
-    __slots__ = ("base", "draft", "pointer", "resource", "value")
+    __slots__ = ("base", "draft", "place", "pointer", "resource", "value")
 
-    def __init__(self, value: Any, pointer: str, base: str, draft: Draft, resource: str) -> None:
+    def __init__(
+        self, value: Any, pointer: str, base: str, draft: Draft, resource: str, place: str | None = None
+    ) -> None:
         self.value, self.pointer, self.base, self.draft, self.resource = value, pointer, base, draft, resource
+        self.place = pointer if place is None else place
 
     def __repr__(self) -> str:
         return f"Schema({self.pointer or '/'})"

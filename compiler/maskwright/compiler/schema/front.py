@@ -70,9 +70,19 @@ def compile_schema(
         frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))
         raw = explore(frame, library, limits=limits, deadline=deadline)
         automaton = specialise(raw, limits)
-    left_out = {f"{where}/{k}" for where in values.unjudged_lengths for k in ("minLength", "maxLength")}
-    treatment = [(p, k, "residual" if p in left_out else how) for p, k, how in found.treatment]
-    return SchemaResult(automaton, treatment, found.notes)
+    return SchemaResult(automaton, _with_unjudged(found.treatment, document, values), found.notes)
+
+
+def _with_unjudged(treatment: list[Treatment], document: Document, values: Values) -> list[Treatment]:
+    """What was found residual only while frames were made is marked so at every place that says the same."""
+    if not values.unjudged:
+        return treatment
+    out: list[Treatment] = []
+    for pointer, keyword, how in treatment:
+        schema = document.schemas[pointer.rpartition("/")[0]]
+        left = (document.signature(schema), keyword) in values.unjudged
+        out.append((pointer, keyword, "residual" if left else how))
+    return out
 
 
 @contextmanager

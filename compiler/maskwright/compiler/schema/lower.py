@@ -69,6 +69,8 @@ class Lowering:
         self._orders: dict[Schema, Order] = {}
         self._members: dict[Any, Members] = {}
         self._constants: dict[str, Schema] = {}
+        self._origins: dict[Formula, Schema] = {}
+        self._same_value: dict[Schema, dict[str, Schema]] = {}
 
     # -- schemas as atoms --------------------------------------------------------------------------
 
@@ -125,6 +127,9 @@ class Lowering:
                 parts.append(lower(self, schema, kind) if assumed is None else constant(assumed))
                 if parts[-1] is FALSE:
                     break
+        for part in parts:
+            for atom in part.atoms:
+                self._origins.setdefault(atom, schema)
         found = self._formulas[key] = self.space.all(parts)
         return found
 
@@ -134,6 +139,33 @@ class Lowering:
 
     def in_place(self, schema: Schema, keyword: str, key: str | int | None, kind: ValueKind) -> Formula:
         return self.formula(self.document.child(schema, keyword, key), kind)
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def place(self, formulas: Iterable[Formula], schemas: tuple[Schema, ...]) -> str:
+        """Where formulas about a value that `schemas` judge come from, for people: the one sub-schema that all
+        their atoms first stood in, if it judges the same value, else the first of `schemas`."""
+        if not schemas:
+            return ""
+        origins = {self._origins.get(a) for f in formulas for a in f.atoms}
+        origin = origins.pop() if len(origins) == 1 else None
+        known = origin is not None and any(origin.pointer in self.same_value(s) for s in schemas)
+        return origin.place if origin is not None and known else schemas[0].place
+
+    def same_value(self, schema: Schema) -> dict[str, Schema]:
+        """The schema and all that judge the same value because of it, by pointer."""
+        found = self._same_value.get(schema)
+        if found is None:
+            found = self._same_value[schema] = {}
+            work = [schema]
+            while work:
+                s = work.pop()
+                if s.pointer not in found:
+                    found[s.pointer] = s
+                    if isinstance(s.value, dict):
+                        work += self.targets(s)
+                        work += [child for k, _, child in self.document.children(s) if k in _IN_PLACE]
+        return found
 
     # -- property order ----------------------------------------------------------------------------
 
@@ -188,7 +220,8 @@ class Lowering:
         found = self._constants.get(text)
         if found is None:
             pointer = f"{near.pointer}#{len(self._constants)}"
-            found = self._constants[text] = Schema(value, pointer, near.base, Draft.D2020, near.resource)
+            found = Schema(value, pointer, near.base, Draft.D2020, near.resource, near.place)
+            self._constants[text] = found
         return found
 
     def members(

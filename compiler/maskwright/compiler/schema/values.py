@@ -70,9 +70,10 @@ class Values:
         self.strings = StringJudge(self.space, self.languages)
         self._calls: dict[tuple[Goal, Nest], Calls] = {}
         self._frames: dict[Hashable, Frame] = {}
-        self.unjudged_lengths: list[str] = []
-        """Pointers of schemas whose length bounds took too many states beside their pattern or format, and are
-        left to validation."""
+        self.unjudged: set[tuple[int, str]] = set()
+        """Length bounds, by signature and keyword, that took too many states beside their pattern or format, and
+        are left to validation."""
+        self._lengthless: set[Formula] = set()
         self._keys: dict[tuple[Formula, ...], Table] = {}
 
     @property
@@ -145,11 +146,14 @@ class Values:
     def _frame(
         self, kind: ValueKind, must: Formula, watched: Formulas, schemas: tuple[Schema, ...], nest: Nest
     ) -> Frame | None:
-        pointer = schemas[0].pointer.partition("#")[0] if schemas else ""
+        pointer = self.lowering.place((must, *watched), schemas)
         if kind == "number":
             return self.number(must, watched, pointer)
         if kind == "string":
-            return self.string(must, watched, pointer)
+            frame = self.string(must, watched, pointer)
+            if must in self._lengthless:
+                self._leave_lengths(schemas)
+            return frame
         if kind == "array":
             return self.array(must, watched, nest, pointer)
         return self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
@@ -193,8 +197,14 @@ class Values:
             free = self._without_lengths(must)
             if watched or free is must or e.limit_name != "states" or self.options.residual == "refuse":
                 raise
-        self.unjudged_lengths.append(pointer)
+        self._lengthless.add(must)
         return self._string(free, (), pointer)
+
+    def _leave_lengths(self, schemas: tuple[Schema, ...]) -> None:
+        for schema in (s for top in schemas for s in self.lowering.same_value(top).values()):
+            for keyword in ("minLength", "maxLength"):
+                if schema.has(keyword):
+                    self.unjudged.add((self.lowering.document.signature(schema), keyword))
 
     def _judged(self, must: Formula, watched: Formulas, pointer: str) -> Frame:
         if not watched and isinstance(must.payload, Matches):
@@ -235,12 +245,14 @@ class Values:
             return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
         return CharChunkFrame(kind == "chunk", wide)
 
-    def key_call(self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges) -> Call:
+    def key_call(
+        self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges, pointer: str
+    ) -> Call:
         """The call for the rest of a key of which `read` has been read, its next byte in `first`. The verdict is
-        the set of languages that hold the key."""
+        the set of languages that hold the key. The frame is every object's: its place is its caller's."""
         table = self._keys.get(languages)
         if table is None:
-            table = self._keys[languages] = self.strings.keys(languages, "") if languages else free_key()
+            table = self._keys[languages] = self.strings.keys(languages, pointer) if languages else free_key()
         state = _run(table, read)
         if not languages and state == 0:
             return Call(self.key_frame, continuation, first)
