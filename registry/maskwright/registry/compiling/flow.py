@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maskwright.compiler.options import CompileOptions, Limits
@@ -39,7 +39,7 @@ CompileTask = Callable[[CompileJob], Compiled | Refused | Overrun]
 
 @dataclass(frozen=True)
 class CompileOrder:
-    """What a caller wants compiled."""
+    """What a caller wants compiled. `resources`: texts of schemas that references may name, by URI."""
 
     source: str
     kind: str
@@ -48,6 +48,7 @@ class CompileOrder:
     fingerprint: str
     validate_only: bool = False
     request_id: str = ""
+    resources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class CompileFlow:
         return tokenizer, names, self._find(order, names)
 
     def _names(self, order: CompileOrder) -> _Keys:
-        source, options = keys.source_hash(order.kind, order.source), order.options.canonical()
+        source, options = keys.source_hash(order.kind, order.source, order.resources), order.options.canonical()
         artifact = keys.artifact_key(source, order.kind, options, order.fingerprint, self._version)
         request = keys.request_hash(source, order.kind, options, order.fingerprint, order.limits)
         return _Keys(source, artifact, keys.refusal_key(artifact, order.limits), request)
@@ -143,6 +144,7 @@ class CompileFlow:
             order.fingerprint,
             str(path),
             tokenizer.pack_hash,
+            tuple(sorted(order.resources.items())),
         )
         seconds = order.limits.compile_seconds * KILL_FACTOR + KILL_EXTRA_SECONDS
         result = await self._run(job, seconds)
