@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from maskwright.compiler.artifact.writer import ArtifactMeta, write_artifact
@@ -26,14 +27,15 @@ from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
 from maskwright.compiler.grammar.tool_document import read_tool_document, tool_document
+from maskwright.compiler.memory import MemoryUse
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.pack import prepare
 from maskwright.compiler.regex import compile_pattern
 from maskwright.compiler.regex_frames import DfaFrame
 from maskwright.compiler.regular import Budget, to_bytes
-from maskwright.compiler.report import Report
+from maskwright.compiler.report import Made, Report, report_on
 from maskwright.compiler.schema import compile_schema, json_follows
-from maskwright.compiler.tokens.build import BuildStats, build_tokens
+from maskwright.compiler.tokens.build import build_tokens
 from maskwright.compiler.tokens.pack_tables import Progress
 from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.compiler.vocabulary import Vocabulary
@@ -41,13 +43,18 @@ from maskwright.compiler.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class CompileResult:
-    """A finished artifact: its bytes (without the pack) and its report."""
+    """A finished artifact: its bytes (without the pack). `tell` makes its report, and holds what that's made from."""
 
     data: bytes
-    report: Report
+    tell: Callable[[], Report]
 
     def to_bytes(self) -> bytes:
         return self.data
+
+    @cached_property
+    def report(self) -> Report:
+        """Made on first use: telling where the length is unbounded and what each place costs takes a while."""
+        return self.tell()
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class Compiler:
             r = compile_schema(source, self.options, self.limits, self.prepared.library, deadline)
             return _Front(r.automaton, tuple(r.treatment), tuple(r.notes))
 
+        if isinstance(source, str | bytes):
+            self._check_source(source)
         return self._compile("json_schema", _schema_text(source), front)
 
     def compile_regex(self, pattern: str) -> CompileResult:
@@ -101,6 +110,7 @@ class Compiler:
 
         if not isinstance(pattern, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a pattern is a string"))
+        self._check_source(pattern)
         return self._compile("regex", pattern.encode("utf-8", "surrogatepass"), front)
 
     def compile_lark(self, grammar: str, start: str | None = None) -> CompileResult:
@@ -126,6 +136,7 @@ class Compiler:
 
         if not isinstance(grammar, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
+        self._check_source(grammar)
         return self._compile("lark", grammar.encode("utf-8", "surrogatepass"), front, options)
 
     def compile_gbnf(self, grammar: str, root: str | None = None) -> CompileResult:
@@ -141,6 +152,7 @@ class Compiler:
 
         if not isinstance(grammar, str):
             raise CompileError(Diagnostic(Code.INVALID_SOURCE, "a grammar is a string"))
+        self._check_source(grammar)
         return self._compile("gbnf", grammar.encode("utf-8", "surrogatepass"), front, options)
 
     def compile_tools(
@@ -175,6 +187,7 @@ class Compiler:
 
             return self._on_library(build)
 
+        self._check_source(text)
         return self._compile("tools", _schema_text(text), front)
 
     def _on_library(self, build: Callable[[ByteAutomaton | None], tuple[ByteAutomaton, _Front]]) -> _Front:
@@ -188,12 +201,11 @@ class Compiler:
     def _compile(
         self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions | None = None
     ) -> CompileResult:
-        if len(source) > self.limits.source_bytes:
-            raise LimitExceeded("source_bytes", self.limits.source_bytes, len(source), "read")
-        begin = time.perf_counter()
+        begin, memory = time.perf_counter(), MemoryUse()
         deadline = time.monotonic() + self.limits.compile_seconds
         front: _Front = front_end(deadline)
         seconds = {"front end": time.perf_counter() - begin}
+        self._check_memory(memory, "front end")
         begin = time.perf_counter()
         automaton, notes = front.automaton, front.notes
         if not front.spelled:
@@ -201,14 +213,30 @@ class Compiler:
             notes = (*notes, *more)
         automaton = minimise(automaton, self.limits, deadline)
         seconds["minimise"] = time.perf_counter() - begin
+        self._check_memory(memory, "minimise")
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
+        self._check_memory(memory, "tokens")
         begin = time.perf_counter()
         meta = self._meta(kind, source, options or self.options)
-        data = write_artifact(tables, meta=meta, pack_rows=len(self.prepared.tables.rows.row_base))
+        pack_rows = len(self.prepared.tables.rows.row_base)
+        data = write_artifact(tables, meta=meta, pack_rows=pack_rows)
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
-        return CompileResult(data, _report(kind, source, automaton, stats, len(data), seconds, front.treatment, notes))
+        made = Made(kind, len(source), automaton, tables, stats, pack_rows, len(data), memory.peak(), seconds)
+        return CompileResult(data, lambda: report_on(made, options or self.options, front.treatment, notes))
+
+    def _check_source(self, source: str | bytes) -> None:
+        """Before anything is done with a text. Raises LimitExceeded."""
+        limit, size = self.limits.source_bytes, len(source)
+        if isinstance(source, str) and size <= limit:
+            size = len(source.encode("utf-8", "surrogatepass"))
+        if size > limit:
+            raise LimitExceeded("source_bytes", limit, size, "read")
+
+    def _check_memory(self, memory: MemoryUse, stage: str) -> None:
+        if memory.now() > self.limits.compile_memory:
+            raise LimitExceeded("compile_memory", self.limits.compile_memory, memory.now(), stage)
 
     def _meta(self, kind: str, source: bytes, options: CompileOptions) -> ArtifactMeta:
         return ArtifactMeta(
@@ -240,31 +268,3 @@ def _schema_text(source: str | bytes | dict[str, Any] | bool) -> bytes:
             return source
         return (source if isinstance(source, str) else repr(source)).encode("utf-8", "surrogatepass")
 
-
-def _report(
-    kind: str,
-    source: bytes,
-    a: ByteAutomaton,
-    stats: BuildStats,
-    size: int,
-    seconds: dict[str, float],
-    treatment: tuple[tuple[str, str, str], ...],
-    notes: tuple[Diagnostic, ...],
-) -> Report:
-    sizes = stats.mask_sizes
-    return Report(
-        kind=kind,
-        states=len(a.edges),
-        frames=len(a.frames),
-        symbols=len(a.symbols),
-        contexts=stats.contexts,
-        pairs=stats.pairs,
-        masks=len(sizes),
-        largest_mask=max(sizes, default=0),
-        mean_mask=sum(sizes) / len(sizes) if sizes else 0.0,
-        artifact_bytes=size,
-        source_bytes=len(source),
-        seconds={name: round(value, 6) for name, value in seconds.items()},
-        treatment=treatment,
-        notes=notes,
-    )
