@@ -35,7 +35,7 @@ class Cost:
 def cost_by_place(tables: TokenTables, pack_frames: int, pack_rows: int, artifact_bytes: int) -> tuple[Cost, ...]:
     """The costs in order of pointers. `pack_frames`, `pack_rows`: how many the pack holds."""
     owner = _owners(tables.contexts, pack_frames)
-    states = np.diff(tables.automaton.frame_controls.astype(np.int64))
+    states = lengths(tables.automaton.frame_controls)
     n = len(states)
     rows, weight = np.zeros(n, dtype=np.int64), _automaton_bytes(tables, n)
     for row, frame in _first_users(tables.contexts, owner, pack_rows):
