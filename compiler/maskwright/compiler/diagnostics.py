@@ -4,13 +4,15 @@ A diagnostic has a stable code, the place in the source (a JSON pointer for sche
 patterns and grammars), the values that its message mentions (`detail`) and a hint that names the next step.
 Messages are rendered from fields: no caller needs to parse text.
 
-Codes used so far (`Code`) are stable: a code's meaning never changes, a new meaning gets a new code.
+Codes (`Code`) are stable: a code's meaning never changes, a new meaning gets a new code. `DIAGNOSTICS.md` lists each
+with an example and its cure; it's made from `diagnostic_codes.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -85,6 +87,30 @@ class CompileError(Exception):
         super().__init__("; ".join(str(d) for d in self.diagnostics))
 
 
+HINTS = {
+    "source_bytes": "split the source, or take out descriptions and examples",
+    "schema_depth": "give the inner parts names in $defs and refer to them",
+    "ref_expansion": "shorten the chain: let references lead to their targets directly",
+    "properties": "split the object, or describe its keys by patternProperties",
+    "enum_values": "split this enum, or describe its values by a pattern",
+    "branches": "split the alternatives by a property that tells them apart, one schema for each",
+    "pattern_length": "split the pattern, or bound the length instead",
+    "string_bound": "a smaller bound, or none",
+    "array_bound": "a smaller bound, or none",
+    "frames": "share equal parts through $ref, and split alternatives that are open at once",
+    "states": "bound this array or string, split this enum, close this object, or give alternatives a discriminator "
+    "that comes first",
+    "stack_classes": "give alternatives a discriminator that comes first, or split the source",
+    "mask_bytes": "split the source: what is open at once multiplies the masks",
+    "artifact_bytes": "split the source",
+    "compile_seconds": "simplify the part named, or compile it ahead with the limits of profile large",
+    "compile_memory": "simplify the part named, or compile it ahead with the limits of profile large",
+    "number_digits": "a bound with fewer digits",
+    "multiple_of": "a divisor with fewer digits",
+}
+"""The next step by limit, where the pass that checks it knows none of its own."""
+
+
 class LimitExceeded(CompileError):
     """A limit was passed: `limit_name`, `limit`, `observed`, `stage`, and the pointer or span that costs most."""
 
@@ -112,9 +138,36 @@ class LimitExceeded(CompileError):
                     "observed": observed if abs(observed) < 1 << 63 else _shown(observed),
                     "stage": stage,
                 },
-                hint=hint,
+                hint=hint or HINTS.get(limit_name, "simplify this part"),
             )
         )
+
+    def near(self, pointer: str | None) -> LimitExceeded:
+        """The same with a pointer, where it has no place yet."""
+        d = self.diagnostics[0]
+        if d.pointer is None and d.span is None and pointer is not None:
+            self.diagnostics[0] = replace(d, pointer=pointer)
+            self.args = (str(self.diagnostics[0]),)
+        return self
+
+
+def out_of_time(seconds: float, deadline: float, stage: str, pointer: str | None = None) -> LimitExceeded:
+    """The error for a pass that found `deadline` behind it, a `time.monotonic` value; `seconds` is what was allowed."""
+    observed = round(seconds + time.monotonic() - deadline, 3)
+    return LimitExceeded("compile_seconds", seconds, observed, stage, pointer=pointer)
+
+
+def gather(faults: Iterable[Diagnostic | LimitExceeded]) -> CompileError:
+    """One error for several faults; LimitExceeded, with the others behind its own, where there's one."""
+    listed = list(faults)
+    limits = [f for f in listed if isinstance(f, LimitExceeded)]
+    plain = [f for f in listed if isinstance(f, Diagnostic)]
+    if not limits:
+        return CompileError(plain)
+    first = limits[0]
+    first.diagnostics += [d for other in limits[1:] for d in other.diagnostics] + plain
+    first.args = ("; ".join(str(d) for d in first.diagnostics),)
+    return first
 
 
 def _shown(number: float) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.compiler.automaton.explore import Frame, explore
@@ -275,8 +275,9 @@ class _Builder:
         found = check(document, self.languages, self.options, self.limits)
         self.treatment += [(pointer + p, keyword, treated) for p, keyword, treated in found.treatment]
         self.notes += [_below(d, pointer) for d in found.notes]
-        if found.faults:
-            self.faults += [_below(d, pointer) for d in found.faults]
+        if found.faults or found.limits:
+            limits = (d for limit in found.limits for d in limit.diagnostics)
+            self.faults += [_below(d, pointer) for d in (*limits, *found.faults)]
             return []
         key = json.dumps(document.value)
         if key in self.known:
@@ -361,13 +362,5 @@ def _plain_strings(schema: Any) -> list[str] | None:
 
 
 def _below(d: Diagnostic, pointer: str) -> Diagnostic:
-    return Diagnostic(
-        d.code,
-        d.message,
-        severity=d.severity,
-        source=d.source,
-        pointer=pointer + (d.pointer or ""),
-        span=d.span,
-        detail=d.detail,
-        hint=d.hint,
-    )
+    """A span is kept where it's in a source of its own (a pattern): the schema's text isn't the document's."""
+    return replace(d, pointer=pointer + (d.pointer or ""), span=d.span if d.source is not None else None)

@@ -36,10 +36,11 @@ text that might be valid isn't blocked."""
 
 @dataclass
 class Findings:
-    """`faults` refuse the schema; `notes` don't. `residual` holds (signature, keyword) of what isn't
-    judged."""
+    """`faults` and `limits` passed refuse the schema; `notes` don't. `residual` holds (signature, keyword) of what
+    isn't judged."""
 
     faults: list[Diagnostic] = field(default_factory=list)
+    limits: list[LimitExceeded] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
     treatment: list[Treatment] = field(default_factory=list)
     residual: Residual = field(default_factory=dict)
@@ -53,12 +54,12 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
     checker = _Checker(document, languages, options, holding, found)
     for schema, _, _ in reached.values():
-        _check_sizes(schema, limits)
+        found.limits += _oversized(schema, limits)
         for keyword in schema.value if isinstance(schema.value, dict) else ():
             checker.check(schema, keyword)
     found.faults += [f for f in document.faults if f not in found.faults]
-    if not found.faults:
-        found.faults += _loops(document)
+    if not found.faults and not found.limits:
+        found.faults += _loops(document, min(limits.ref_expansion, MAX_IN_PLACE))
     return found
 
 
@@ -97,22 +98,26 @@ def _polarity(schema: Schema, keyword: str, positive: bool, negative: bool) -> t
     return (True, True) if keyword == "if" or several or counted else (positive, negative)
 
 
-def _check_sizes(schema: Schema, limits: Limits) -> None:
-    for keyword, limit_name in (
-        ("properties", "properties"),
-        ("enum", "enum_values"),
-        ("anyOf", "branches"),
-        ("oneOf", "branches"),
-        ("allOf", "branches"),
-        ("maxLength", "string_bound"),
-        ("minLength", "string_bound"),
-        ("maxItems", "array_bound"),
-        ("minItems", "array_bound"),
-        ("maxContains", "array_bound"),
-        ("minContains", "array_bound"),
-        ("maxProperties", "array_bound"),
-        ("minProperties", "array_bound"),
-    ):
+_SIZES = (
+    ("properties", "properties"),
+    ("enum", "enum_values"),
+    ("anyOf", "branches"),
+    ("oneOf", "branches"),
+    ("allOf", "branches"),
+    ("maxLength", "string_bound"),
+    ("minLength", "string_bound"),
+    ("maxItems", "array_bound"),
+    ("minItems", "array_bound"),
+    ("maxContains", "array_bound"),
+    ("minContains", "array_bound"),
+    ("maxProperties", "array_bound"),
+    ("minProperties", "array_bound"),
+)
+"""Keywords with a size, and the limit on it."""
+
+
+def _oversized(schema: Schema, limits: Limits) -> Iterator[LimitExceeded]:
+    for keyword, limit_name in _SIZES:
         value = schema.get(keyword)
         if value is None:
             continue
@@ -120,13 +125,12 @@ def _check_sizes(schema: Schema, limits: Limits) -> None:
         limit = getattr(limits, limit_name)
         if is_number(size) and size > limit:
             observed = int(size) if size < 1 << 62 else math.inf
-            raise LimitExceeded(limit_name, limit, observed, "schema", pointer=schema.at(keyword))
+            yield LimitExceeded(limit_name, limit, observed, "schema", pointer=schema.at(keyword))
     for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum"):
         value = schema.get(keyword)
-        for number in value if isinstance(value, list) else [value]:
-            digits = _digits(number)
-            if digits > MAX_DIGITS:
-                raise LimitExceeded("number_digits", MAX_DIGITS, digits, "schema", pointer=schema.at(keyword))
+        digits = max(map(_digits, value if isinstance(value, list) else [value]), default=0)
+        if digits > MAX_DIGITS:
+            yield LimitExceeded("number_digits", MAX_DIGITS, digits, "schema", pointer=schema.at(keyword))
 
 
 MAX_DIGITS = 1000
@@ -227,7 +231,7 @@ def _check_patterns(schema: Schema, keyword: str, languages: Languages, found: F
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def _loops(document: Document) -> Iterator[Diagnostic]:
+def _loops(document: Document, limit: int) -> Iterator[Diagnostic]:
     """Depth-first search with the path on an explicit stack."""
     done: set[str] = set()
     for start in list(document.schemas.values()):
@@ -245,8 +249,8 @@ def _loops(document: Document) -> Iterator[Diagnostic]:
                 yield loop(child)
             else:
                 _enter(document, child, path, on_path, done)
-                if len(path) > MAX_IN_PLACE:
-                    raise LimitExceeded("ref_expansion", MAX_IN_PLACE, len(path), "schema", pointer=child.pointer)
+                if len(path) > limit:
+                    raise LimitExceeded("ref_expansion", limit, len(path), "schema", pointer=child.pointer)
 
 
 def _enter(

@@ -19,7 +19,7 @@ from typing import Any
 from maskwright.compiler.automaton.explore import explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
-from maskwright.compiler.diagnostics import CompileError, Diagnostic
+from maskwright.compiler.diagnostics import Diagnostic, gather
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.check import Treatment, check
 from maskwright.compiler.schema.document import Document
@@ -61,8 +61,8 @@ def compile_schema(
     space = Space()
     languages = Languages(space, options, limits, deadline)
     found = check(document, languages, options, limits)
-    if found.faults:
-        raise CompileError(found.faults)
+    if found.faults or found.limits:
+        raise gather([*found.limits, *found.faults])
     with deep_recursion():
         lowering = Lowering(document, space, languages, found.residual)
         values = Values(lowering, options, limits, library)

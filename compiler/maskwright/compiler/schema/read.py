@@ -2,17 +2,21 @@
 
 Numbers with a fraction or exponent become `Decimal`, so bounds are exact. Refused: text that isn't JSON, NaN
 and infinities, duplicate keys (their meaning differs between readers), lone surrogates, a byte order mark,
-numbers of more than `MAX_NUMBER_LENGTH` characters. Size and depth are measured before parsing.
+numbers of more than `MAX_NUMBER_LENGTH` characters. Size and depth are measured before parsing. The parser stops at
+the first fault and can't place it, so then the text is read again for all of them (`json_places`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.json_places import make_pointer, unescape, values
 from maskwright.compiler.options import Limits
 
 MAX_NUMBER_LENGTH = 1000
@@ -24,16 +28,26 @@ def read_source(source: str | bytes | dict[str, Any] | bool, limits: Limits) -> 
 
     Raises CompileError (INVALID_SOURCE), LimitExceeded (`source_bytes`, `schema_depth`).
     """
-    text = _decode(source) if isinstance(source, bytes) else source
-    if not isinstance(text, str):
-        text = _write(text, limits)
+    if not isinstance(source, str | bytes):
+        try:
+            return _read(_write(source, limits), limits)
+        except CompileError as e:
+            # Places in a text that the caller never saw would mislead; pointers are as good.
+            e.diagnostics = [replace(d, span=None) for d in e.diagnostics]
+            raise
+    if len(source) > limits.source_bytes:
+        raise LimitExceeded("source_bytes", limits.source_bytes, len(source), "read")
+    return _read(_decode(source) if isinstance(source, bytes) else source, limits)
+
+
+def _read(text: str, limits: Limits) -> Any:
     size = len(text)
     if size <= limits.source_bytes:
         size = len(_encode(text))
     if size > limits.source_bytes:
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     check_depth(text, limits.schema_depth)
-    value = _parse(text)
+    value = parse_json(text)
     if not isinstance(value, dict | bool):
         raise CompileError(_not_a_schema(value))
     return value
@@ -47,7 +61,7 @@ def check_depth(text: str, limit: int) -> None:
         if first in "[{":
             depth += 1
             if depth > limit:
-                raise LimitExceeded("schema_depth", limit, depth, "read")
+                raise LimitExceeded("schema_depth", limit, depth, "read", span=(match.start(), match.start() + 1))
         elif first in "]}":
             depth -= 1
 
@@ -64,7 +78,9 @@ def _decode(source: bytes) -> str:
     try:
         return source.decode("utf-8")
     except UnicodeDecodeError as e:
-        raise CompileError(invalid(f"the text isn't UTF-8: byte {e.start}", byte=e.start)) from None
+        at = len(source[: e.start].decode("utf-8"))
+        message = f"the text isn't UTF-8: byte 0x{source[e.start]:02x} at {e.start}"
+        raise CompileError(invalid(message, span=(at, at + 1), byte=source[e.start], offset=e.start)) from None
 
 
 def _encode(text: str) -> bytes:
@@ -85,9 +101,10 @@ def _write(value: Any, limits: Limits) -> str:
         raise CompileError(invalid(f"the value isn't JSON: {e}")) from None
 
 
-def _parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
+    """The value of a JSON text whose size and depth are in bounds. Raises CompileError with every fault's place."""
     try:
-        value = json.loads(
+        return json.loads(
             text,
             object_pairs_hook=_object,
             parse_float=lambda s: Decimal(_short(s)),
@@ -95,8 +112,39 @@ def _parse(text: str) -> Any:
             parse_constant=_constant,
         )
     except json.JSONDecodeError as e:
-        raise CompileError(invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)) from None
-    return value
+        where = {"line": e.lineno, "column": e.colno}
+        raise CompileError(invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), **where)) from None
+    except CompileError as e:
+        raise CompileError(list(_faults(text)) or e.diagnostics) from None
+
+
+def _faults(text: str) -> Iterator[Diagnostic]:
+    """Every fault that the parser's hooks find, with its place. `text` is JSON but for these."""
+    for value in values(text):
+        token, pointer = text[value.span[0] : value.span[1]], make_pointer(value.path)
+        key = None if value.key is None else text[value.key[0] : value.key[1]]
+        if value.repeated:
+            shown = _readable(value.path[-1])
+            yield invalid(f"duplicate key {shown!r}", pointer, value.key, key=shown)
+        for span, string in ((value.key, key), (value.span, token)):
+            if string is not None and string.startswith('"') and _has_surrogate(unescape(string)):
+                yield invalid("an escaped lone surrogate", _readable(pointer), span, text=_readable(unescape(string)))
+        if token in ("NaN", "Infinity", "-Infinity"):
+            yield invalid(f"{token} isn't JSON", pointer, value.span, constant=token)
+        elif token[0] in "-0123456789" and len(token) > MAX_NUMBER_LENGTH:
+            yield invalid(f"a number of {len(token)} characters", pointer, value.span, length=len(token))
+
+
+def _readable(text: str) -> str:
+    """Lone surrogates as escapes: they have no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
+# -- hooks of the parser ---------------------------------------------------------------------------
 
 
 def _short(number: str) -> str:
@@ -113,21 +161,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
-            raise CompileError(invalid(f"duplicate key {key!r}", key=key))
-        out[_scalar(key)] = _scalar(value)
+            raise CompileError(invalid(f"duplicate key {_readable(key)!r}", key=_readable(key)))
+        _check_surrogates(key)
+        out[key] = _scalar(value)
     return out
 
 
 def _scalar(value: Any) -> Any:
+    """Strings are judged here, and in an array by what holds it."""
     if isinstance(value, str):
         _check_surrogates(value)
     elif isinstance(value, list):
         for item in value:
-            if isinstance(item, str):
-                _check_surrogates(item)
+            _scalar(item)
     return value
 
 
 def _check_surrogates(text: str) -> None:
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise CompileError(invalid("an escaped lone surrogate", text=text.encode("utf-8", "backslashreplace").decode()))
+    if _has_surrogate(text):
+        raise CompileError(invalid("an escaped lone surrogate", text=_readable(text)))
