@@ -24,6 +24,7 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
+from maskwright.compiler.costs import costliest_place
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
 from maskwright.compiler.grammar.tool_document import read_tool_document, tool_document
@@ -205,7 +206,23 @@ class Compiler:
         deadline = time.monotonic() + self.limits.compile_seconds
         front: _Front = front_end(deadline)
         seconds = {"front end": time.perf_counter() - begin}
-        self._check_memory(memory, "front end")
+        try:
+            self._check_memory(memory, "front end")
+            return self._finish(kind, source, front, options or self.options, deadline, seconds, memory)
+        except LimitExceeded as error:
+            raise error.near(costliest_place(front.automaton)) from None
+
+    def _finish(
+        self,
+        kind: str,
+        source: bytes,
+        front: _Front,
+        options: CompileOptions,
+        deadline: float,
+        seconds: dict[str, float],
+        memory: MemoryUse,
+    ) -> CompileResult:
+        """Everything behind the front end."""
         begin = time.perf_counter()
         automaton, notes = front.automaton, front.notes
         if not front.spelled:
@@ -217,14 +234,14 @@ class Compiler:
         tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
         self._check_memory(memory, "tokens")
         begin = time.perf_counter()
-        meta = self._meta(kind, source, options or self.options)
+        meta = self._meta(kind, source, options)
         pack_rows = len(self.prepared.tables.rows.row_base)
         data = write_artifact(tables, meta=meta, pack_rows=pack_rows)
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
         made = Made(kind, len(source), automaton, tables, stats, pack_rows, len(data), memory.peak(), seconds)
-        return CompileResult(data, lambda: report_on(made, options or self.options, front.treatment, notes))
+        return CompileResult(data, lambda: report_on(made, options, front.treatment, notes))
 
     def _check_source(self, source: str | bytes) -> None:
         """Before anything is done with a text. Raises LimitExceeded."""

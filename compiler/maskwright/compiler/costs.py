@@ -10,12 +10,14 @@ right and what looks free may only have been paid for elsewhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.tables import UNREACHED, ContextTables, TokenTables, lengths
 
 I64 = npt.NDArray[np.int64]
@@ -44,6 +46,12 @@ def cost_by_place(tables: TokenTables, pack_frames: int, pack_rows: int, artifac
     c = tables.contexts
     np.add.at(weight, owner, 4 * (lengths(c.row_start) + lengths(c.push_start)) + 12)
     return _by_pointer(tables.frame_names, states, rows, _shares(weight, artifact_bytes))
+
+
+def costliest_place(a: ByteAutomaton) -> str | None:
+    """The pointer with most states: what to name when something is too much and nothing else tells where."""
+    states = Counter(a.frame_info(frame).pointer for frame in a.frame)
+    return max(states, key=states.__getitem__, default=None)
 
 
 def _automaton_bytes(tables: TokenTables, n: int) -> I64:

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import out_of_time
 from maskwright.compiler.options import Limits
 
 
@@ -100,8 +100,7 @@ class _Refinement:
 
     def check(self, rounds: int) -> None:
         if self.deadline is not None and rounds % 16 == 0 and time.monotonic() > self.deadline:
-            seconds = self.limits.compile_seconds
-            raise LimitExceeded("compile_seconds", seconds, seconds, "minimise")
+            raise out_of_time(self.limits.compile_seconds, self.deadline, "minimise")
 
     def split(self, b: int, groups: dict[Hashable, list[int]], dirty: dict[int, None]) -> None:
         """`groups`: members of block b that were looked at, by what they look like now. The others look as before."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import LimitExceeded, out_of_time
 from maskwright.compiler.grammar.lark_tables import END
 from maskwright.compiler.grammar.machine import (
     ACCEPT,
@@ -75,8 +75,7 @@ class _Assembly:
             if found >= self.limits.states:
                 raise LimitExceeded("states", self.limits.states, found + 1, "pushdown")
             if self.deadline is not None and found % 64 == 0 and time.monotonic() > self.deadline:
-                seconds = self.limits.compile_seconds
-                raise LimitExceeded("compile_seconds", seconds, seconds, "pushdown")
+                raise out_of_time(self.limits.compile_seconds, self.deadline, "pushdown")
             self.keys.append(key)
             self.out.edges.append([])
             self.out.verdict.append(-1)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from maskwright.compiler.automaton.ir import Edge, Move
-from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.grammar.machine import Machine, Stack, Transition
 from maskwright.compiler.options import Limits
 
@@ -212,8 +212,7 @@ class _Cut:
         if n >= self.limits.states:
             raise LimitExceeded("states", self.limits.states, n + 1, "liveness")
         if self.deadline is not None and n % 256 == 0 and time.monotonic() > self.deadline:
-            seconds = self.limits.compile_seconds
-            raise LimitExceeded("compile_seconds", seconds, seconds, "liveness")
+            raise out_of_time(self.limits.compile_seconds, self.deadline, "liveness")
 
     def symbol(self, s: int, use: Bits) -> int:
         key = (s, use & self.symbol_reach.get(s, 0))

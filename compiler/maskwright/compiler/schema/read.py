@@ -112,8 +112,8 @@ def parse_json(text: str) -> Any:
             parse_constant=_constant,
         )
     except json.JSONDecodeError as e:
-        where = {"line": e.lineno, "column": e.colno}
-        raise CompileError(invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), **where)) from None
+        found = invalid(f"not JSON: {e.msg}", span=(e.pos, e.pos), line=e.lineno, column=e.colno)
+        raise CompileError(found) from None
     except CompileError as e:
         raise CompileError(list(_faults(text)) or e.diagnostics) from None
 

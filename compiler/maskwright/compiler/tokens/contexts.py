@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.residuals import Residuals, places
 
@@ -96,8 +96,7 @@ class _Search:
             q, control = self.work.pop()
             ticks += 1
             if self.deadline is not None and ticks % 4096 == 0 and time.monotonic() > self.deadline:
-                seconds = self.limits.compile_seconds
-                raise LimitExceeded("compile_seconds", seconds, seconds, "contexts")
+                raise out_of_time(self.limits.compile_seconds, self.deadline, "contexts")
             stays, calls = self.successors_of(control)
             for target in stays:
                 self.enter(q, target)
