@@ -493,7 +493,7 @@ class _Liar:
 
 
 def test_client_checks_what_a_server_sends(client: RegistryClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_registry", _Liar())
+    monkeypatch.setitem(client._stubs, "RegistryService", _Liar())
     with pytest.raises(CorruptDownload) as caught:
         client.fetch("e" * 64)
     assert caught.value.expected.startswith("e" * 64)

@@ -36,6 +36,7 @@ from .leases import leased_hashes
 from .names import Author, Changes, Journal, State
 from .names.changes import versions_in_use
 from .names.journal import Decision
+from .signatures import remove_signatures
 from .store import BlobNotFound, PreconditionFailed
 
 DAY = 86400.0
@@ -157,6 +158,7 @@ class Collector:
             if record is not None:
                 self._store.delete(f"{Table.ARTIFACTS}/{key}")
                 self._store.delete(f"artifact_keys/{record['artifact_hash']}")
+                remove_signatures(self._content, str(record["artifact_hash"]))
         self._journal.change(lambda _: Decision("collected", {"artifact_keys": keys}), self._author.caller)
         self._catalog.index.delete(Table.ARTIFACTS, keys)
 

@@ -51,6 +51,13 @@ class Telemetry:
 
 
 @dataclass(frozen=True)
+class Signing:
+    """key: PEM file of an Ed25519 key with which the server signs what it compiles; "" for none."""
+
+    key: str = ""
+
+
+@dataclass(frozen=True)
 class ServerConfig:
     """Configuration of one server.
 
@@ -60,7 +67,7 @@ class ServerConfig:
     pool: compiling processes, queue, memory.
     profiles: limits by name; "default" must be among them.
     tls: certificates; None serves without encryption.
-    authentication, quotas, telemetry: as there.
+    authentication, quotas, telemetry, signing: as there.
     insecure: serve others than this host without TLS, where something in front of the server encrypts.
     max_message_bytes: largest message read or sent. A source must fit in one.
     max_tokenizer_bytes: largest tokenizer file taken.
@@ -79,6 +86,7 @@ class ServerConfig:
     authentication: Authentication = field(default_factory=Authentication)
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
     telemetry: Telemetry = field(default_factory=Telemetry)
+    signing: Signing = field(default_factory=Signing)
     insecure: bool = False
     max_message_bytes: int = 16 << 20
     max_tokenizer_bytes: int = 256 << 20

@@ -43,6 +43,8 @@ class Reason(StrEnum):
     """The artifact isn't served any more; metadata: artifact_hash, why."""
     CHANNEL_MOVED = "CHANNEL_MOVED"
     """The channel doesn't point where the caller expected; metadata: expected, found."""
+    INVALID_SIGNATURE = "INVALID_SIGNATURE"
+    """A signature that its own public key doesn't verify; metadata: key_id, artifact_hash."""
     NO_EARLIER_VERSION = "NO_EARLIER_VERSION"
     """The channel can't be rolled back: nothing before it is left that may be served."""
     TOO_MANY_VERSIONS = "TOO_MANY_VERSIONS"

@@ -27,6 +27,7 @@ from maskwright.v1 import (
     tokenizer_pb2,
     tokenizer_pb2_grpc,
 )
+from maskwright.workers.client.signing import SigningKey
 
 from .catalog import Catalog
 from .compiling import ChildPool, CompileFlow, compile_source, read_tokenizer
@@ -44,6 +45,7 @@ from .service.calls import CallInterceptor
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
 from .service.tokenizer import ReadTask, TokenizerServicer
+from .signatures import Signer
 from .store import StoreError
 from .store.locate import open_store
 from .telemetry import Metrics
@@ -87,7 +89,8 @@ class Server:
         self._grpc = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
-        compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps)
+        signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
+        compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps, signer)
         tokenizer = TokenizerServicer(
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
@@ -147,7 +150,6 @@ class Server:
         await self._registry.usage.close()
         self.catalog.index.close()
 
-
     async def _follow(self) -> None:
         """Other replicas' changes, within `follow_seconds`."""
         while True:
@@ -193,4 +195,6 @@ def _channel_options(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_send_message_length", config.max_message_bytes),
         ("grpc.so_reuseport", 0),
+        # Clients that watch for long ping once a minute.
+        ("grpc.http2.min_ping_interval_without_data_ms", 30_000),
     ]

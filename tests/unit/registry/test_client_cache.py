@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maskwright.workers.client import DiskCache
-from maskwright.workers.client.registry import options_message
+from maskwright.workers.client.messages import options_message
 
 
 def _put(cache: DiskCache, data: bytes, kind: str = "blob") -> str:

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from . import check, compile, inspect, precompile, regex, registry, sample, serve
+from . import check, compile, inspect, precompile, regex, registry, sample, serve, signing
 from .terminal import EXIT_USAGE, Failure, Terminal
 
-COMMANDS = (compile, inspect, check, sample, regex, precompile, serve, registry)
+COMMANDS = (compile, inspect, check, sample, regex, precompile, serve, registry, signing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from .compile import write_whole
 from .files import file_failures
+from .signing import key_failures
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal, render_diagnostic
 
 if TYPE_CHECKING:
-    from maskwright.workers.client import LockedArtifact, RegistryClient
+    from maskwright.workers.client import LockedArtifact, RegistryClient, SigningKey
 
     from ..precompile import Backend, Item, Manifest, Outcome, PreparedTokenizer
 
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="only tell whether the lock is stale; 1 if it is")
     parser.add_argument("--publish", action="store_true", help="with --server: a version for what changed")
     parser.add_argument("--promote", metavar="CHANNEL", help="with --publish: point it to those versions")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="with --server: sign what the manifest compiles to")
     parser.add_argument("--note", default="", help="with --publish: for people")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="with --output")
 
@@ -40,6 +42,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
 
     if (options.publish and not options.server) or (options.promote and not options.publish):
         raise Failure(EXIT_USAGE, "--publish needs --server, and --promote needs --publish")
+    if options.sign and not options.server:
+        raise Failure(EXIT_USAGE, "--sign needs --server; files are signed by `maskwright signing sign`")
     with file_failures(str(options.manifest)):
         try:
             manifest = load_manifest(options.manifest)
@@ -51,8 +55,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         return _check(options, manifest, lock, terminal)
     if options.server is None and options.output is None:
         raise Failure(EXIT_USAGE, "--server or --output tells where to compile")
+    key = _signing_key(options.sign)
     with _backend(options) as (backend, client):
-        return _Run(options, manifest, lock, terminal).compile(backend, client)
+        return _Run(options, manifest, lock, terminal, key).compile(backend, client)
+
+
+def _signing_key(path: Path | None) -> SigningKey | None:
+    from maskwright.workers.client import SigningKey
+
+    if path is None:
+        return None
+    with key_failures(), file_failures(str(path)):
+        return SigningKey.load(path)
 
 
 def _check(options: argparse.Namespace, manifest: Manifest, lock: Path, terminal: Terminal) -> int:
@@ -112,8 +126,16 @@ def _backend(options: argparse.Namespace) -> Iterator[tuple[Backend, RegistryCli
 class _Run:
     """One compilation of a manifest: progress, table, publishing, lock."""
 
-    def __init__(self, options: argparse.Namespace, manifest: Manifest, lock: Path, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        manifest: Manifest,
+        lock: Path,
+        terminal: Terminal,
+        key: SigningKey | None = None,
+    ) -> None:
         self._options, self._manifest, self._lock, self._terminal = options, manifest, lock, terminal
+        self._key = key
 
     def compile(self, backend: Backend, client: RegistryClient | None) -> int:
         with self._terminal.working("preparing tokenizers"):
@@ -126,6 +148,9 @@ class _Run:
             self._tell_progress(len(outcomes), items[outcome.index], outcome)
         refused = [n for n in range(len(items)) if outcomes[n].failure]
         artifacts = [] if refused else self._lock_entries(items, outcomes, ready)
+        if client is not None and self._key is not None and not refused:
+            for hash_ in sorted({a.artifact for a in artifacts}):
+                client.add_signature(hash_, self._key.sign(hash_))
         if client is not None and self._options.publish and not refused:
             artifacts = self._publish(client, artifacts)
         if not refused:

@@ -64,6 +64,8 @@ def _add_calls(actions: Any) -> None:
     rollback.add_argument("--to", type=int, metavar="VERSION")
     call("pin", "keep a version from retention", lambda o, t: _pin(o, t, True), "name", "version")
     call("unpin", "undo pin", lambda o, t: _pin(o, t, False), "name", "version")
+    retire = call("retire", "drop versions that nothing points to, for good", _retire, "name")
+    retire.add_argument("versions", type=int, nargs="+")
     revoke = call("revoke", "stop serving an artifact, for good", _revoke, "artifact_hash")
     revoke.add_argument("--reason", required=True)
     resolve = call("resolve", "what NAME, NAME@VERSION or NAME:CHANNEL is", _resolve, "name")
@@ -105,14 +107,15 @@ def _add_upkeep(actions: Any) -> None:
 
 
 @contextmanager
-def _client(options: argparse.Namespace) -> Iterator[RegistryClient]:
+def calling(server: str) -> Iterator[RegistryClient]:
+    """A client of a server, whose errors become failures of the command."""
     from maskwright.workers.client import CallFailed, ClientError, RegistryClient, ServiceUnavailable
 
     try:
-        with RegistryClient(options.server) as client:
+        with RegistryClient(server) as client:
             yield client
     except ServiceUnavailable as error:
-        raise Failure(EXIT_SERVICE, f"{options.server}: {error}") from error
+        raise Failure(EXIT_SERVICE, f"{server}: {error}") from error
     except CallFailed as error:
         raise Failure(EXIT_REFUSED, str(error), error.diagnostics, reason=error.reason) from error
     except ClientError as error:
@@ -122,7 +125,7 @@ def _client(options: argparse.Namespace) -> Iterator[RegistryClient]:
 
 
 def _names(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         found = client.names(options.prefix)
     lines = [
         f"{n.name:<40} latest {n.latest:<5} {' '.join(f'{c}={v}' for c, v in n.channels.items())}" for n in found
@@ -132,7 +135,7 @@ def _names(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _versions(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         found = client.versions(options.name)
     lines = []
     for v in found:
@@ -145,14 +148,14 @@ def _versions(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _publish(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         version = client.publish(options.name, options.artifact_key, options.note)
     terminal.show([f"{options.name}@{version}"], {"name": options.name, "version": version})
     return EXIT_OK
 
 
 def _promote(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         revision = client.promote(options.name, options.channel, options.version, expected=options.expect)
     line = f"{options.name}:{options.channel} is version {options.version}"
     terminal.show([line], {"version": options.version, "revision": revision})
@@ -160,29 +163,37 @@ def _promote(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _rollback(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         version = client.rollback(options.name, options.channel, to=options.to)
     terminal.show([f"{options.name}:{options.channel} is version {version}"], {"version": version})
     return EXIT_OK
 
 
 def _pin(options: argparse.Namespace, terminal: Terminal, pinned: bool) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         revision = client.pin(options.name, options.version, pinned)
     state = "pinned" if pinned else "not pinned"
     terminal.show([f"{options.name}@{options.version} is {state}"], {"pinned": pinned, "revision": revision})
     return EXIT_OK
 
 
+def _retire(options: argparse.Namespace, terminal: Terminal) -> int:
+    with calling(options.server) as client:
+        revision = client.retire(options.name, options.versions)
+    lines = [f"{options.name}@{version} is retired" for version in options.versions]
+    terminal.show(lines, {"versions": options.versions, "revision": revision})
+    return EXIT_OK
+
+
 def _revoke(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         revision = client.revoke(options.artifact_hash, options.reason)
     terminal.show([f"{options.artifact_hash} is revoked"], {"revision": revision})
     return EXIT_OK
 
 
 def _resolve(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         found = client.resolve(options.name, fingerprint=options.fingerprint)
     fields = {
         "version": found.version,
@@ -198,7 +209,7 @@ def _resolve(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _watch(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         for _, change in client.watch(options.after):
             if change is not None:
                 terminal.show([json.dumps(vars(change))], vars(change))
@@ -208,7 +219,7 @@ def _watch(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _health(options: argparse.Namespace, terminal: Terminal) -> int:
-    with _client(options) as client:
+    with calling(options.server) as client:
         status = client.health()
     terminal.show([status], {"status": status})
     return EXIT_OK if status == "SERVING" else EXIT_SERVICE

@@ -35,18 +35,25 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         terminal.show(["the configuration is fine"], {"address": config.address})
         return EXIT_OK
 
+    from maskwright.workers.client import KeyFileError
+
     from ..server import serve
     from ..store import StoreError
     from ..telemetry import start_logging, start_tracing
 
     start_logging(config.telemetry.log_format, config.telemetry.log_level)
-    start_tracing(config.telemetry.traces)
+    try:
+        start_tracing(config.telemetry.traces)
+    except ModuleNotFoundError as error:
+        raise Failure(EXIT_USAGE, f"traces = \"otlp\": {error}: pip install 'maskwright[otlp]'") from error
 
     def ready(address: str) -> None:
         terminal.show([f"listening on {address}, data in {config.data}"], {"address": address})
 
     try:
         asyncio.run(serve(config, ready))
+    except KeyFileError as error:
+        raise Failure(EXIT_FILE, str(error)) from error
     except (OSError, StoreError) as error:
         raise Failure(EXIT_SERVICE, f"can't serve on {config.address}: {error}") from error
     return EXIT_OK

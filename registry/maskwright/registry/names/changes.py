@@ -114,6 +114,8 @@ class Changes:
     def retire(self, name: str, versions: Sequence[int], author: Author) -> Entry:
         """Raises RegistryError UNKNOWN_NAME, UNKNOWN_VERSION, VERSION_IN_USE."""
         name = check_name(name)
+        if not 0 < len(versions) <= MAX_VERSIONS:
+            raise invalid_request("versions", f"from 1 to {MAX_VERSIONS}")
         fields = {"name": name, "versions": sorted(set(versions))}
 
         def decide(state: State) -> Decision:

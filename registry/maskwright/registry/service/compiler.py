@@ -10,13 +10,14 @@ from importlib.metadata import version
 
 import grpc
 
-from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2
+from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2, types_pb2
 
 from ..compiling import CompileFlow, CompileOrder
 from ..config import ServerConfig
 from ..faults import Reason, RegistryError, invalid_request
 from ..names import Journal
 from ..names.changes import check_served
+from ..signatures import Signer
 from .messages import KINDS, artifact_message, diagnostic_message, kind_of, options_of
 from .status import status_of
 
@@ -24,15 +25,22 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 ARTIFACT_FORMAT_MAJORS = (1,)
 MAX_ITEMS = 1000
+MAX_RESOURCES = 1000
 
 
 class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     """Turns requests into orders for a `CompileFlow`."""
 
     def __init__(
-        self, flow: CompileFlow, journal: Journal, config: ServerConfig, compiler_version: str, names: bool
+        self,
+        flow: CompileFlow,
+        journal: Journal,
+        config: ServerConfig,
+        compiler_version: str,
+        names: bool,
+        signer: Signer | None = None,
     ) -> None:
-        self._flow, self._journal, self._config = flow, journal, config
+        self._flow, self._journal, self._config, self._signer = flow, journal, config, signer
         self._compiler_version, self._names = compiler_version, names
 
     async def Compile(
@@ -40,6 +48,8 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     ) -> compiler_pb2.CompileResponse:
         outcome = await self._flow.compile(self._order(request))
         self._journal.read(lambda state: check_served(state, outcome.record.artifact_hash))
+        if self._signer is not None and not request.validate_only:
+            await asyncio.to_thread(self._signer.ensure, outcome.record.artifact_hash)
         return compiler_pb2.CompileResponse(
             info=artifact_message(outcome.record, outcome.report), cached=outcome.cached
         )
@@ -72,7 +82,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     async def Explain(
         self, request: compiler_pb2.ExplainRequest, context: grpc.aio.ServicerContext
     ) -> compiler_pb2.ExplainResponse:
-        fields = {f.name: v for f, v in request.ListFields()}
+        fields = {f.name: getattr(request, f.name) for f in request.DESCRIPTOR.fields}
         order = self._order(compiler_pb2.CompileRequest(**fields))
         try:
             outcome = await self._flow.compile(replace(order, validate_only=True))
@@ -101,6 +111,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             max_tokenizer_bytes=self._config.max_tokenizer_bytes,
             artifact_format_majors=ARTIFACT_FORMAT_MAJORS,
             names=self._names,
+            signing_key_id="" if self._signer is None else self._signer.key_id,
         )
 
     def _order(self, request: compiler_pb2.CompileRequest) -> CompileOrder:
@@ -120,4 +131,13 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             fingerprint=request.tokenizer_fingerprint,
             validate_only=request.validate_only,
             request_id=request.request_id,
+            resources=_resources(request),
         )
+
+
+def _resources(request: compiler_pb2.CompileRequest) -> dict[str, str]:
+    if request.resources and request.kind != types_pb2.SOURCE_KIND_JSON_SCHEMA:
+        raise invalid_request("resources", "only a JSON Schema has any")
+    if len(request.resources) > MAX_RESOURCES:
+        raise invalid_request("resources", f"at most {MAX_RESOURCES}")
+    return dict(request.resources)

@@ -168,4 +168,5 @@ def change_message(entry: Entry) -> registry_pb2.Change:
         reason=fields.get("reason", ""),
         at=entry.at,
         by=entry.by,
+        versions=fields.get("versions", ()),
     )

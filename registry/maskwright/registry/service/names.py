@@ -13,14 +13,16 @@ from typing import TypeAlias
 import grpc
 
 from maskwright.v1 import registry_pb2 as pb
-from maskwright.v1 import registry_pb2_grpc
+from maskwright.v1 import registry_pb2_grpc, types_pb2
+from maskwright.workers.client.signing import Signature
 
 from ..catalog import Catalog
 from ..faults import Reason, RegistryError, invalid_request
 from ..leases import put_lease
 from ..names import Author, Changes, Entry, Journal, Name, State, check_name, namespace_of
-from ..names.changes import MAX_ARTIFACTS, find_name
+from ..names.changes import MAX_ARTIFACTS, check_served, find_name
 from ..security import current_caller
+from ..signatures import add_signature, check_hash, find_signatures
 from .messages import change_message, version_message
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -75,6 +77,27 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
             self._changes.pin, request.name, request.version, request.pinned, _author(request.request_id)
         )
         return pb.PinResponse(revision=entry.revision)
+
+    async def Retire(self, request: pb.RetireRequest, context: _Context) -> pb.RetireResponse:
+        _require("publish", request.name)
+        author = _author(request.request_id)
+        entry = await asyncio.to_thread(self._changes.retire, request.name, list(request.versions), author)
+        return pb.RetireResponse(revision=entry.revision)
+
+    async def AddSignature(self, request: pb.AddSignatureRequest, context: _Context) -> pb.AddSignatureResponse:
+        message = request.signature
+        signature = Signature(message.key_id, message.public_key, message.signature)
+        await asyncio.to_thread(self._sign, request.artifact_hash, signature)
+        return pb.AddSignatureResponse()
+
+    async def GetSignatures(self, request: pb.GetSignaturesRequest, context: _Context) -> pb.GetSignaturesResponse:
+        content, ids = self._catalog.content, list(request.key_ids)
+        found = await asyncio.to_thread(find_signatures, content, request.artifact_hash, ids)
+        return pb.GetSignaturesResponse(
+            signatures=[
+                types_pb2.Signature(key_id=s.key_id, public_key=s.public_key, signature=s.signature) for s in found
+            ]
+        )
 
     async def Revoke(self, request: pb.RevokeRequest, context: _Context) -> pb.RevokeResponse:
         current_caller().require("admin")
@@ -164,6 +187,13 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
             if self._catalog.artifact_by_hash(hash_) is None:
                 raise RegistryError(Reason.UNKNOWN_ARTIFACT, f"no artifact {hash_!r}", {"artifact": hash_})
         return put_lease(self._catalog.content, caller, lease_id, hashes, seconds)
+
+    def _sign(self, hash_: str, signature: Signature) -> None:
+        check_hash(hash_)
+        if self._catalog.artifact_by_hash(hash_) is None:
+            raise RegistryError(Reason.UNKNOWN_ARTIFACT, f"no artifact {hash_!r}", {"artifact": hash_})
+        self._journal.read(lambda state: check_served(state, hash_))
+        add_signature(self._catalog.content, hash_, signature)
 
     def _subscribe(self, event: asyncio.Event) -> Callable[[], None]:
         loop = asyncio.get_running_loop()

@@ -33,6 +33,7 @@ CODES = {
     Reason.INVALID_REQUEST: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.SOURCE_REFUSED: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.INVALID_TOKENIZER: grpc.StatusCode.INVALID_ARGUMENT,
+    Reason.INVALID_SIGNATURE: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.DIGEST_MISMATCH: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.TOKENIZER_DIFFERS: grpc.StatusCode.ALREADY_EXISTS,
     Reason.UNKNOWN_TOKENIZER: grpc.StatusCode.NOT_FOUND,

@@ -14,6 +14,7 @@ from maskwright.workers.client.cache import DiskCache
 from maskwright.workers.client.channel import Credentials
 from maskwright.workers.client.errors import (
     ArtifactRevoked,
+    ArtifactUntrusted,
     CallFailed,
     ClientError,
     CorruptDownload,
@@ -22,11 +23,14 @@ from maskwright.workers.client.errors import (
 )
 from maskwright.workers.client.follow import ChannelFollower, Current
 from maskwright.workers.client.lock import Lock, LockedArtifact, LockError, read_lock
+from maskwright.workers.client.messages import BlobDigest, CompiledSource, RegisteredTokenizer
 from maskwright.workers.client.names import Change, NamedArtifact, NamedVersion, NameSummary
-from maskwright.workers.client.registry import BlobDigest, CompiledSource, RegisteredTokenizer, RegistryClient
+from maskwright.workers.client.registry import RegistryClient
+from maskwright.workers.client.signing import KeyFileError, Signature, SigningKey, TrustedKeys
 
 __all__ = [
     "ArtifactRevoked",
+    "ArtifactUntrusted",
     "AsyncRegistryClient",
     "BlobDigest",
     "CallFailed",
@@ -38,6 +42,7 @@ __all__ = [
     "Credentials",
     "Current",
     "DiskCache",
+    "KeyFileError",
     "Lock",
     "LockError",
     "LockedArtifact",
@@ -47,6 +52,9 @@ __all__ = [
     "RegisteredTokenizer",
     "RegistryClient",
     "ServiceUnavailable",
+    "Signature",
+    "SigningKey",
     "SourceRefused",
+    "TrustedKeys",
     "read_lock",
 ]

@@ -4,6 +4,7 @@
     <root>/artifacts/<hash>.mwa
     <root>/blobs/<hash>             anything else
     <root>/revoked/<hash>           empty: the artifact mustn't be used, whatever else lies here
+    <root>/signatures/<hash>.json   of an artifact; checked against the trusted keys at every use
     <root>/pointers/<name>.json     what a name last resolved to, for when the registry is down
 
 A file appears whole, by rename. Its digest is checked at every use; a damaged file is removed and counts as
@@ -17,8 +18,11 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from maskwright.workers.client.signing import Signature
 
 FOLDERS = {"pack": ("packs", ".mwpack"), "artifact": ("artifacts", ".mwa"), "blob": ("blobs", "")}
 DEFAULT_MAX_BYTES = 4 << 30
@@ -29,6 +33,7 @@ class DiskCache:
 
     def __init__(self, root: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.root, self.max_bytes = Path(root), max_bytes
+        self._revoked: set[str] = set()
 
     def path(self, kind: str, hash_: str) -> Path:
         """Where a blob of `kind` ("pack", "artifact", "blob") lies or would lie."""
@@ -45,6 +50,19 @@ class DiskCache:
                 if hashlib.file_digest(file, "sha256").hexdigest() == hash_:
                     os.utime(path)
                     return path
+        except OSError:
+            return None
+        path.unlink(missing_ok=True)
+        return None
+
+    def read(self, kind: str, hash_: str) -> bytes | None:
+        """The bytes of a blob whose digest was found right, else None."""
+        path = self.path(kind, hash_)
+        try:
+            data = path.read_bytes()
+            if hashlib.sha256(data).hexdigest() == hash_:
+                os.utime(path)
+                return data
         except OSError:
             return None
         path.unlink(missing_ok=True)
@@ -67,30 +85,39 @@ class DiskCache:
         return path
 
     def revoke(self, hash_: str) -> None:
-        """Remembers that an artifact mustn't be used, and removes it."""
+        """Remembers that an artifact mustn't be used, and removes it. Raises OSError, after it did what it could."""
         marker = self.root / "revoked" / self.path("artifact", hash_).stem
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.touch()
+        self._revoked.add(hash_)
         for kind in FOLDERS:
             self.path(kind, hash_).unlink(missing_ok=True)
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
 
     def is_revoked(self, hash_: str) -> bool:
-        return (self.root / "revoked" / self.path("artifact", hash_).stem).exists()
+        return hash_ in self._revoked or (self.root / "revoked" / self.path("artifact", hash_).stem).exists()
 
     def put_pointer(self, name: str, fields: dict[str, Any]) -> None:
-        """Keeps a few JSON values under any name."""
-        path = self._pointer(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f".{secrets.token_hex(8)}.part")
-        staged.write_text(json.dumps(fields))
-        staged.replace(path)
+        """Keeps a few JSON values under any name. Raises OSError."""
+        _write_json(self._pointer(name), fields)
 
     def find_pointer(self, name: str) -> dict[str, Any] | None:
-        try:
-            fields = json.loads(self._pointer(name).read_text())
-        except (OSError, ValueError):
-            return None
+        fields = _read_json(self._pointer(name))
         return fields if isinstance(fields, dict) else None
+
+    def put_signatures(self, hash_: str, signatures: Iterable[Signature]) -> None:
+        """Keeps an artifact's signatures, instead of those that were kept. Raises OSError."""
+        _write_json(self._signatures(hash_), [s.to_json() for s in signatures])
+
+    def find_signatures(self, hash_: str) -> list[Signature]:
+        """Those that are kept, unchecked; none where the file is damaged."""
+        listed = _read_json(self._signatures(hash_))
+        try:
+            return [Signature.from_json(fields) for fields in listed or ()]
+        except (TypeError, ValueError):
+            return []
+
+    def _signatures(self, hash_: str) -> Path:
+        return self.root / "signatures" / f"{self.path('artifact', hash_).stem}.json"
 
     def _pointer(self, name: str) -> Path:
         return self.root / "pointers" / f"{hashlib.sha256(name.encode()).hexdigest()}.json"
@@ -110,4 +137,22 @@ class DiskCache:
                 return
             if path != kept:
                 path.unlink(missing_ok=True)
+                (self.root / "signatures" / f"{path.stem}.json").unlink(missing_ok=True)
                 total -= size
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staged = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        staged.write_text(json.dumps(value))
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None

@@ -6,7 +6,6 @@ A token over a connection that isn't encrypted can be read on the way, so it's r
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,12 @@ from typing import Any
 import grpc
 
 MAX_MESSAGE = 64 << 20
-_OPTIONS = [("grpc.max_receive_message_length", MAX_MESSAGE)]
+_OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    # A watch whose other end vanished without a word must not wait for ever.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+]
 _LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:")
 
 
@@ -63,13 +67,3 @@ def channel_arguments(address: str, credentials: Credentials) -> tuple[Any, list
 def metadata(credentials: Credentials) -> tuple[tuple[str, str], ...]:
     """What goes with every call."""
     return (("authorization", f"Bearer {credentials.token}"),) if credentials.token else ()
-
-
-def traced(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, with the current span's context where OpenTelemetry is loaded and has one."""
-    propagate = sys.modules.get("opentelemetry.propagate")
-    if propagate is None:
-        return arguments
-    carrier: dict[str, str] = {}
-    propagate.inject(carrier)
-    return {**arguments, "metadata": (*arguments["metadata"], *carrier.items())} if carrier else arguments

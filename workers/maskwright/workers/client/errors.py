@@ -44,6 +44,18 @@ class ArtifactRevoked(ClientError):
         super().__init__(f"artifact {hash_} was revoked{f': {why}' if why else ''}")
 
 
+class ArtifactUntrusted(ClientError):
+    """No trusted key signed the artifact, so it isn't used, cached or not.
+
+    trusted: ids of the keys that would do. wrong: ids of those under which a signature came that isn't theirs.
+    """
+
+    def __init__(self, hash_: str, trusted: tuple[str, ...], wrong: tuple[str, ...] = ()) -> None:
+        self.hash, self.trusted, self.wrong = hash_, trusted, wrong
+        what = f"the signature by {', '.join(wrong)} is wrong" if wrong else "no trusted key signed it"
+        super().__init__(f"artifact {hash_}: {what} (trusted: {', '.join(trusted)})")
+
+
 class CallFailed(ClientError):
     """A call ended with an error.
 

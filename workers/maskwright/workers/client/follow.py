@@ -7,7 +7,8 @@ A thread watches the registry, resolves, fetches, verifies and loads, and only t
 so a request has the old artifact or the new one, whole, and what it took stays valid. When the registry can't be
 reached, `current` stays; at the start the artifact that the channel pointed to last is taken from the disk cache.
 
-A revoked artifact is no longer current: if the channel still points to it, `current` raises `ArtifactRevoked`.
+A revoked artifact is no longer current: until there's another to take, `current` raises `ArtifactRevoked`. One that no
+trusted key signed is never taken: what was current stays, and the log tells.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from maskwright.workers.client.errors import ArtifactRevoked, CallFailed, ClientError
+from maskwright.workers.client.registry import remember_revoked
 
 if TYPE_CHECKING:
     from maskwright.workers import Artifact
@@ -95,9 +97,11 @@ class ChannelFollower:
             self._name, channel=self._channel, fingerprint=self._fingerprint, min_revision=revision
         )
         artifact = self._client.load_artifact(found.artifact)
-        self._client.cache.put_pointer(
-            self._pointer, {"version": found.version, "artifact": found.artifact.hash}
-        )
+        pointer = {"version": found.version, "artifact": found.artifact.hash}
+        try:
+            self._client.cache.put_pointer(self._pointer, pointer)
+        except OSError as error:
+            _log.warning("%s: where it points isn't kept on disk: %s", self._pointer, error)
         return Current(found.version, found.revision, found.artifact.hash, artifact)
 
     def _follow(self) -> None:
@@ -110,6 +114,8 @@ class ChannelFollower:
                     pause, revision = FIRST_PAUSE, told
                     if change is None:
                         self._swap(revision)
+                    elif change.kind == "revoke":
+                        self._forbid(change.artifact_hash, change.reason)
             except ClientError as error:
                 if isinstance(error, CallFailed) and error.reason == "REVISION_TOO_LARGE":
                     revision = 0  # another registry, or one that lost its end
@@ -120,6 +126,12 @@ class ChannelFollower:
             if self._stopping.wait(pause):
                 return
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _forbid(self, hash_: str, why: str) -> None:
+        """At once, whether or not there's something else to take."""
+        remember_revoked(self._client.cache, hash_)
+        if hash_ == self._current.hash:
+            self._revoked = ArtifactRevoked(hash_, why)
 
     def _swap(self, revision: int) -> None:
         """Everything up to the revision was told; takes what the channel points to then."""

@@ -7,16 +7,17 @@ caller gives it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 
 from maskwright.v1 import registry_pb2
 from maskwright.workers.client.errors import call_failed
+from maskwright.workers.client.messages import signature_message, signatures_of
+from maskwright.workers.client.signing import Signature
 
-_Result = TypeVar("_Result")
 _KINDS = {number: name.removeprefix("KIND_").lower() for name, number in registry_pb2.Change.Kind.items()}
 
 
@@ -55,7 +56,7 @@ class NameSummary:
 
 @dataclass(frozen=True)
 class Change:
-    """One revision. kind: "publish", "promote", "rollback", "pin", "retire", "revoke", "collect"."""
+    """One revision. kind: "publish", "promote", "rollback", "pin", "retire" (then `versions`), "revoke", "collect"."""
 
     revision: int
     kind: str
@@ -66,18 +67,20 @@ class Change:
     reason: str
     at: str
     by: str
+    versions: tuple[int, ...] = ()
 
 
 class NameCalls:
     """Mixed into `RegistryClient`."""
 
-    _registry: Any
+    _stubs: dict[str, Any]
 
     @property
     def _arguments(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _call(self, call: Callable[[], _Result]) -> _Result:
+    def _ask(self, method: str, request: Any) -> Any:
+        """The reply of "Service/Method" with one message each way."""
         raise NotImplementedError
 
     def publish(self, name: str, artifact_keys: Sequence[str], note: str = "", request_id: str = "") -> int:
@@ -85,7 +88,7 @@ class NameCalls:
         request = registry_pb2.PublishRequest(
             name=name, artifact_keys=artifact_keys, note=note, request_id=request_id or _new_id()
         )
-        version: int = self._call(lambda: self._registry.Publish(request, **self._arguments)).version
+        version: int = self._ask("RegistryService/Publish", request).version
         return version
 
     def promote(
@@ -99,7 +102,7 @@ class NameCalls:
             expected_version=expected,
             request_id=request_id or _new_id(),
         )
-        revision: int = self._call(lambda: self._registry.Promote(request, **self._arguments)).revision
+        revision: int = self._ask("RegistryService/Promote", request).revision
         return revision
 
     def rollback(
@@ -119,21 +122,40 @@ class NameCalls:
             expected_version=expected,
             request_id=request_id or _new_id(),
         )
-        version: int = self._call(lambda: self._registry.Rollback(request, **self._arguments)).version
+        version: int = self._ask("RegistryService/Rollback", request).version
         return version
 
     def pin(self, name: str, version: int, pinned: bool = True) -> int:
         """Keeps a version from retention, or no longer; returns the revision."""
         request = registry_pb2.PinRequest(name=name, version=version, pinned=pinned, request_id=_new_id())
-        revision: int = self._call(lambda: self._registry.Pin(request, **self._arguments)).revision
+        revision: int = self._ask("RegistryService/Pin", request).revision
         return revision
+
+    def retire(self, name: str, versions: Sequence[int], request_id: str = "") -> int:
+        """Drops versions that aren't in use, for good; returns the revision."""
+        request = registry_pb2.RetireRequest(name=name, versions=versions, request_id=request_id or _new_id())
+        revision: int = self._ask("RegistryService/Retire", request).revision
+        return revision
+
+    def add_signature(self, artifact_hash: str, signature: Signature) -> None:
+        """Keeps a signature in the registry, beside the artifact."""
+        request = registry_pb2.AddSignatureRequest(
+            artifact_hash=artifact_hash, signature=signature_message(signature)
+        )
+        self._ask("RegistryService/AddSignature", request)
+
+    def signatures(self, artifact_hash: str, key_ids: Sequence[str]) -> list[Signature]:
+        """The registry's signatures of an artifact by these keys, unchecked."""
+        request = registry_pb2.GetSignaturesRequest(artifact_hash=artifact_hash, key_ids=key_ids)
+        reply = self._ask("RegistryService/GetSignatures", request)
+        return signatures_of(reply)
 
     def revoke(self, artifact_hash: str, reason: str) -> int:
         """Stops an artifact being served, for good; returns the revision."""
         request = registry_pb2.RevokeRequest(
             artifact_hash=artifact_hash, reason=reason, request_id=_new_id()
         )
-        revision: int = self._call(lambda: self._registry.Revoke(request, **self._arguments)).revision
+        revision: int = self._ask("RegistryService/Revoke", request).revision
         return revision
 
     def names(self, prefix: str = "") -> list[NameSummary]:
@@ -141,7 +163,7 @@ class NameCalls:
         found: list[NameSummary] = []
         request = registry_pb2.ListNamesRequest(prefix=prefix, page_size=1000)
         while True:
-            reply = self._call(lambda: self._registry.ListNames(request, **self._arguments))
+            reply = self._ask("RegistryService/ListNames", request)
             for n in reply.names:
                 channels = {c.channel: c.version for c in n.channels}
                 found.append(NameSummary(n.name, n.latest_version, channels))
@@ -154,7 +176,7 @@ class NameCalls:
         found: list[NamedVersion] = []
         request = registry_pb2.ListVersionsRequest(name=name, page_size=1000)
         while True:
-            reply = self._call(lambda: self._registry.ListVersions(request, **self._arguments))
+            reply = self._ask("RegistryService/ListVersions", request)
             found += [_version(v) for v in reply.versions]
             request.page_token = reply.next_page_token
             if not request.page_token:
@@ -166,7 +188,7 @@ class NameCalls:
         Ends when the server drains; raises ServiceUnavailable when it's gone. Go on with the last revision.
         """
         request = registry_pb2.WatchRequest(after_revision=after, names=names)
-        stream = self._registry.Watch(request, metadata=self._arguments["metadata"])
+        stream = self._stubs["RegistryService"].Watch(request, metadata=self._arguments["metadata"])
         try:
             for message in stream:
                 yield message.revision, change_of(message)
@@ -180,7 +202,7 @@ class NameCalls:
         request = registry_pb2.LeaseRequest(
             lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
         )
-        self._call(lambda: self._registry.Lease(request, **self._arguments))
+        self._ask("RegistryService/Lease", request)
         return str(request.lease_id)
 
 
@@ -208,7 +230,8 @@ def change_of(message: registry_pb2.WatchResponse) -> Change | None:
         return None
     c = message.change
     kind = _KINDS.get(c.kind, "unspecified")
-    return Change(c.revision, kind, c.name, c.channel, c.version, c.artifact_hash, c.reason, c.at, c.by)
+    versions = tuple(c.versions)
+    return Change(c.revision, kind, c.name, c.channel, c.version, c.artifact_hash, c.reason, c.at, c.by, versions)
 
 
 def _version(v: registry_pb2.Version) -> NamedVersion:

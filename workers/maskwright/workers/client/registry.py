@@ -2,18 +2,20 @@
 
 Calls that failed because the service was unavailable or its queue full are tried again, after the delay that
 it names or with growing pauses; a download goes on from where it broke. Everything fetched is checked against
-its digest before it's used or kept.
+its digest before it's used or kept; with trusted keys, artifacts against their signatures too, cached or not.
+A cache that can't be written costs downloads, not answers.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,77 +29,41 @@ from maskwright.v1 import (
     registry_pb2_grpc,
     tokenizer_pb2,
     tokenizer_pb2_grpc,
-    types_pb2,
 )
 from maskwright.workers.client.cache import DiskCache
-from maskwright.workers.client.channel import Credentials, channel_arguments, metadata, traced
+from maskwright.workers.client.channel import Credentials, channel_arguments, metadata
+from maskwright.workers.client.download import Download
 from maskwright.workers.client.errors import (
     ArtifactRevoked,
+    ArtifactUntrusted,
     CallFailed,
-    CorruptDownload,
     call_failed,
     diagnostic_fields,
     failure_of,
     plain_numbers,
 )
 from maskwright.workers.client.lock import Lock, LockedArtifact
+from maskwright.workers.client.messages import (
+    BlobDigest,
+    CompiledSource,
+    RegisteredTokenizer,
+    compile_request,
+    compiled_source,
+    tokenizer_of,
+    upload_messages,
+)
 from maskwright.workers.client.names import NameCalls, named_request
+from maskwright.workers.client.signing import Signature, TrustedKeys
+from maskwright.workers.client.tracing import call_span, traced
 
 if TYPE_CHECKING:
     from maskwright.workers import Artifact, VocabularyPack
 
 _Result = TypeVar("_Result")
 READABLE_MAJORS = (1,)
-UPLOAD_CHUNK = 1 << 20
-_KINDS = {
-    "json_schema": types_pb2.SOURCE_KIND_JSON_SCHEMA,
-    "regex": types_pb2.SOURCE_KIND_REGEX,
-    "lark": types_pb2.SOURCE_KIND_LARK,
-    "gbnf": types_pb2.SOURCE_KIND_GBNF,
-    "tools": types_pb2.SOURCE_KIND_TOOLS,
-}
 COMPANIONS = ("generation_config.json", "tokenizer_config.json", "config.json")
-_CHOICES = ("property_order", "residual", "regex_dialect", "formats", "grammar_fallback")
-
-
-@dataclass(frozen=True)
-class BlobDigest:
-    """SHA-256 in hexadecimal, and bytes."""
-
-    hash: str
-    size: int
-
-
-@dataclass(frozen=True)
-class RegisteredTokenizer:
-    """`created`: it wasn't known before. `vocab_size`: the highest token id + 1."""
-
-    fingerprint: str
-    name: str
-    vocab_size: int
-    pack: BlobDigest
-    stop_token_ids: tuple[int, ...]
-    logits_width: int
-    created: bool = False
-
-
-@dataclass(frozen=True)
-class CompiledSource:
-    """An artifact that the registry holds. `cached`: no compilation ran for this call.
-
-    Found by name: `version` of that, as of `revision`.
-    """
-
-    key: str
-    artifact: BlobDigest
-    pack: BlobDigest
-    fingerprint: str
-    compiler_version: str
-    report: dict[str, Any]
-    cached: bool = True
-    version: int = 0
-    revision: int = 0
-
+LONGEST_PAUSE = 30.0
+_log = logging.getLogger(__name__)
 
 class RegistryClient(NameCalls):
     """Calls the registry at `address` (host:port); close it, or use it in `with`.
@@ -105,6 +71,10 @@ class RegistryClient(NameCalls):
     cache: a folder's cache; default that of the worker runtime (`$MASKWRIGHT_CACHE`, else
     `~/.cache/maskwright`). timeout: seconds for one call. attempts: tries of a call that may be tried
     again. credentials: TLS and token; default those of the environment (`Credentials.from_environment`).
+    trusted_keys: only artifacts that one of them signed are used; default those of $MASKWRIGHT_TRUSTED_KEYS, and
+    without any the registry is believed.
+
+    Raises KeyFileError, OSError where keys or certificates can't be read.
     """
 
     def __init__(
@@ -115,11 +85,12 @@ class RegistryClient(NameCalls):
         timeout: float = 120.0,
         attempts: int = 4,
         credentials: Credentials | None = None,
+        trusted_keys: TrustedKeys | None = None,
     ) -> None:
         from maskwright.workers.artifact import cache_directory
 
-        self.cache = cache or DiskCache(cache_directory())
-        self._attempts = attempts
+        self.address, self.cache = address, cache or DiskCache(cache_directory())
+        self._attempts, self._trusted = attempts, trusted_keys or TrustedKeys.from_environment()
         credentials = Credentials.from_environment() if credentials is None else credentials
         self._plain_arguments = {"timeout": timeout, "metadata": metadata(credentials)}
         secure, options = channel_arguments(address, credentials)
@@ -128,10 +99,7 @@ class RegistryClient(NameCalls):
             if secure is None
             else grpc.secure_channel(address, secure, options)
         )
-        # The generated stubs are untyped.
-        self._compiler: Any = compiler_pb2_grpc.CompilerServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._registry: Any = registry_pb2_grpc.RegistryServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._tokenizer: Any = tokenizer_pb2_grpc.TokenizerServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._stubs = make_stubs(self._channel)
         self._packs: dict[str, VocabularyPack] = {}
         self._packs_lock = threading.Lock()
 
@@ -163,28 +131,22 @@ class RegistryClient(NameCalls):
             if path.name == "tokenizer.json":
                 files = [path.with_name(n) for n in COMPANIONS]
                 beside = {f.name: f.read_bytes() for f in files if f.is_file()}
-        reply = self._call(
-            lambda: self._tokenizer.Register(_upload(data, name, beside), **self._arguments)
+        register = self._stubs["TokenizerService"].Register
+        reply = self._call(  # each attempt sends it from its beginning
+            "TokenizerService/Register", lambda: register(upload_messages(data, name, beside), **self._arguments)
         )
-        return _tokenizer(reply.tokenizer, reply.created)
+        return tokenizer_of(reply.tokenizer, reply.created)
 
     def tokenizers(self) -> list[RegisteredTokenizer]:
         """All tokenizers, by fingerprint."""
         found: list[RegisteredTokenizer] = []
-        token = ""
+        request = tokenizer_pb2.ListRequest()
         while True:
-            reply = self._list(token)
-            found += [_tokenizer(t) for t in reply.tokenizers]
-            token = reply.next_page_token
-            if not token:
+            reply = self._ask("TokenizerService/List", request)
+            found += [tokenizer_of(t) for t in reply.tokenizers]
+            request.page_token = reply.next_page_token
+            if not request.page_token:
                 return found
-
-    def _list(self, token: str) -> tokenizer_pb2.ListResponse:
-        request = tokenizer_pb2.ListRequest(page_token=token)
-        reply: tokenizer_pb2.ListResponse = self._call(
-            lambda: self._tokenizer.List(request, **self._arguments)
-        )
-        return reply
 
     def compile(
         self,
@@ -196,6 +158,7 @@ class RegistryClient(NameCalls):
         limits_profile: str = "",
         validate_only: bool = False,
         request_id: str = "",
+        resources: Mapping[str, Any] | None = None,
     ) -> CompiledSource:
         """Compiles a source for a registered tokenizer, or finds what it compiled to before.
 
@@ -211,8 +174,9 @@ class RegistryClient(NameCalls):
             limits_profile=limits_profile,
             validate_only=validate_only,
             request_id=request_id,
+            resources=resources,
         )
-        reply = self._call(lambda: self._compiler.Compile(request, **self._arguments))
+        reply = self._ask("CompilerService/Compile", request)
         return compiled_source(reply.info, reply.cached)
 
     def resolve(
@@ -235,7 +199,7 @@ class RegistryClient(NameCalls):
         if name:
             by = named_request(name, version, channel, fingerprint, min_revision)
         request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
-        reply = self._call(lambda: self._registry.Resolve(request, **self._arguments))
+        reply = self._ask("RegistryService/Resolve", request)
         found = compiled_source(reply.info, True)
         return replace(found, version=reply.version, revision=reply.revision)
 
@@ -246,7 +210,7 @@ class RegistryClient(NameCalls):
         """
         request = compiler_pb2.PrecompileRequest(items=[compile_request(**item) for item in items])
         try:
-            for reply in self._compiler.Precompile(request, metadata=self._arguments["metadata"]):
+            for reply in self._stubs["CompilerService"].Precompile(request, metadata=self._arguments["metadata"]):
                 if reply.HasField("failed"):
                     yield reply.index, failure_of(reply.failed)
                 else:
@@ -261,19 +225,20 @@ class RegistryClient(NameCalls):
         *,
         kind: str = "json_schema",
         options: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
     ) -> tuple[bool, list[dict[str, Any]], dict[str, Any]]:
         """(accepted, diagnostics, report) of a source; nothing is kept."""
-        compiled = compile_request(source, fingerprint, kind=kind, options=options)
-        fields = {f.name: v for f, v in compiled.ListFields()}
+        compiled = compile_request(source, fingerprint, kind=kind, options=options, resources=resources)
+        fields = {f.name: getattr(compiled, f.name) for f in compiler_pb2.ExplainRequest.DESCRIPTOR.fields}
         request = compiler_pb2.ExplainRequest(**fields)
-        reply = self._call(lambda: self._compiler.Explain(request, **self._arguments))
+        reply = self._ask("CompilerService/Explain", request)
         diagnostics = [diagnostic_fields(d) for d in reply.diagnostics]
         return reply.accepted, diagnostics, plain_numbers(MessageToDict(reply.info.report))
 
     def capabilities(self) -> dict[str, Any]:
         """The server's versions, kinds, limits and sizes."""
         request = compiler_pb2.GetCapabilitiesRequest()
-        reply = self._call(lambda: self._compiler.GetCapabilities(request, **self._arguments))
+        reply = self._ask("CompilerService/GetCapabilities", request)
         fields: dict[str, Any] = MessageToDict(reply, preserving_proto_field_name=True)
         return fields
 
@@ -281,23 +246,46 @@ class RegistryClient(NameCalls):
         """What the standard health service tells: "SERVING", "NOT_SERVING", "UNKNOWN". Needs no token."""
         check = self._channel.unary_unary("/grpc.health.v1.Health/Check")
         # HealthCheckResponse has one field: 1, the status. Workers needn't have its package.
-        reply: bytes = self._call(lambda: check(b"", timeout=self._plain_arguments["timeout"]))
+        seconds = self._plain_arguments["timeout"]
+        reply: bytes = self._call("grpc.health.v1.Health/Check", lambda: check(b"", timeout=seconds))
         return {b"\x08\x01": "SERVING", b"\x08\x02": "NOT_SERVING"}.get(reply, "UNKNOWN")
 
     def fetch(self, digest: str | BlobDigest, kind: str = "blob") -> bytes:
         """A blob's verified bytes, from disk or the registry. kind: "artifact", "pack" or "blob".
 
-        Raises CorruptDownload, CallFailed, ServiceUnavailable.
+        Raises ArtifactUntrusted (of an artifact, where keys are trusted), ArtifactRevoked, CorruptDownload,
+        CallFailed, ServiceUnavailable.
         """
-        return self.fetch_path(digest, kind).read_bytes()
+        wanted = self._usable(digest, kind)
+        data = self.cache.read(kind, wanted.hash)
+        if data is None:
+            data = self._download(wanted)
+            keep(self.cache, kind, wanted.hash, data)
+        return data
 
     def fetch_path(self, digest: str | BlobDigest, kind: str = "blob") -> Path:
-        """Like `fetch`, the file on disk."""
+        """Like `fetch`, the file on disk. Raises OSError too, where the cache can't be written."""
+        wanted = self._usable(digest, kind)
+        found = self.cache.find(kind, wanted.hash)
+        return found or self.cache.put(kind, wanted.hash, self._download(wanted))
+
+    def _usable(self, digest: str | BlobDigest, kind: str) -> BlobDigest:
+        """What may be used: not revoked; an artifact, where keys are trusted, signed by one of them."""
         wanted = digest if isinstance(digest, BlobDigest) else BlobDigest(digest, 0)
         if self.cache.is_revoked(wanted.hash):
             raise ArtifactRevoked(wanted.hash)
-        found = self.cache.find(kind, wanted.hash)
-        return found or self.cache.put(kind, wanted.hash, self._download(wanted))
+        if kind == "artifact" and self._trusted is not None:
+            self._check_signed(self._trusted, wanted.hash)
+        return wanted
+
+    def _check_signed(self, trusted: TrustedKeys, hash_: str) -> None:
+        try:
+            trusted.check(hash_, self.cache.find_signatures(hash_))
+            return
+        except ArtifactUntrusted:
+            found = self.signatures(hash_, trusted.ids)
+        trusted.check(hash_, found)
+        keep_signatures(self.cache, hash_, found)
 
     def load_artifact(self, digest: str | BlobDigest) -> Artifact:
         """The artifact with its pack, each fetched at most once per host.
@@ -317,7 +305,11 @@ class RegistryClient(NameCalls):
         hash_ = digest.hash if isinstance(digest, BlobDigest) else digest
         with self._packs_lock:
             if hash_ not in self._packs:
-                self._packs[hash_] = VocabularyPack.load(self.fetch_path(digest, "pack"))
+                try:
+                    self._packs[hash_] = VocabularyPack.load(self.fetch_path(digest, "pack"))
+                except OSError as error:
+                    _log.warning("the pack isn't mapped from disk (%s), but held in memory", error)
+                    self._packs[hash_] = VocabularyPack.from_bytes(self.fetch(digest, "pack"))
             return self._packs[hash_]
 
     def warm(self, lock: Lock, fingerprint: str = "") -> list[LockedArtifact]:
@@ -338,30 +330,38 @@ class RegistryClient(NameCalls):
         return listed
 
     def _download(self, wanted: BlobDigest) -> bytes:
-        received = bytearray()
-        digest = types_pb2.Digest(hash=wanted.hash, size_bytes=wanted.size)
+        download = Download(wanted)
 
         def go_on() -> None:
-            request = registry_pb2.FetchRequest(digest=digest, offset=len(received))
-            for chunk in self._registry.Fetch(request, **self._arguments):
-                if chunk.offset != len(received):
-                    raise CorruptDownload(f"bytes from {len(received)}", f"bytes from {chunk.offset}")
-                received.extend(chunk.data)
+            for chunk in self._stubs["RegistryService"].Fetch(download.request(), **self._arguments):
+                download.take(chunk)
 
-        self._call(go_on)
-        found = hashlib.sha256(received).hexdigest()
-        if found != wanted.hash or wanted.size not in (0, len(received)):
-            raise CorruptDownload(f"{wanted.hash}/{wanted.size}", f"{found}/{len(received)}")
-        return bytes(received)
+        self._call("RegistryService/Fetch", go_on)
+        return download.finish()
 
-    def _call(self, call: Callable[[], _Result]) -> _Result:
+    def _ask(self, method: str, request: Any) -> Any:
+        service, _, name = method.partition("/")
+        return self._call(method, lambda: getattr(self._stubs[service], name)(request, **self._arguments))
+
+    def _call(self, method: str, call: Callable[[], _Result]) -> _Result:
         """Every call here may be tried again: it changes nothing, or is the same when done twice."""
-        for attempt in range(1, self._attempts + 1):
-            try:
-                return call()
-            except grpc.RpcError as error:
-                time.sleep(pause_before(error, attempt, self._attempts, self.cache))
+        with call_span(method, self.address) as span:
+            for attempt in range(1, self._attempts + 1):
+                try:
+                    return call()
+                except grpc.RpcError as error:
+                    span.failed(error.code().name)
+                    time.sleep(pause_before(error, attempt, self._attempts, self.cache))
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def make_stubs(channel: Any) -> dict[str, Any]:
+    """The generated stubs, which are untyped, by service."""
+    return {
+        "CompilerService": compiler_pb2_grpc.CompilerServiceStub(channel),  # type: ignore[no-untyped-call]
+        "RegistryService": registry_pb2_grpc.RegistryServiceStub(channel),  # type: ignore[no-untyped-call]
+        "TokenizerService": tokenizer_pb2_grpc.TokenizerServiceStub(channel),  # type: ignore[no-untyped-call]
+    }
 
 
 def pause_before(error: grpc.RpcError, attempt: int, attempts: int, cache: DiskCache) -> float:
@@ -369,97 +369,35 @@ def pause_before(error: grpc.RpcError, attempt: int, attempts: int, cache: DiskC
     failed = call_failed(error)
     if failed.reason == "REVOKED":
         hash_ = failed.metadata.get("artifact_hash", "")
-        cache.revoke(hash_)
+        remember_revoked(cache, hash_)
         raise ArtifactRevoked(hash_, failed.metadata.get("why", "")) from error
     if attempt == attempts or not (failed.code == "UNAVAILABLE" or failed.retry_after is not None):
         raise failed from error
-    return failed.retry_after or 0.1 * 2**attempt
+    # Callers that failed together don't come back together.
+    pause = failed.retry_after or 0.1 * 2**attempt
+    return min(pause, LONGEST_PAUSE) * random.uniform(1.0, 1.3)
 
 
-def compile_request(
-    source: str | Mapping[str, Any] | bool,
-    fingerprint: str,
-    *,
-    kind: str = "json_schema",
-    options: Mapping[str, Any] | None = None,
-    limits_profile: str = "",
-    validate_only: bool = False,
-    request_id: str = "",
-) -> compiler_pb2.CompileRequest:
-    """The arguments of `RegistryClient.compile` as a message. Raises ValueError."""
-    if kind not in _KINDS:
-        raise ValueError(f"no such kind: {kind}")
-    return compiler_pb2.CompileRequest(
-        source=source if isinstance(source, str) else json.dumps(source, ensure_ascii=False),
-        kind=_KINDS[kind],
-        options=options_message(options or {}),
-        tokenizer_fingerprint=fingerprint,
-        limits_profile=limits_profile,
-        validate_only=validate_only,
-        request_id=request_id,
-    )
+def keep(cache: DiskCache, kind: str, hash_: str, data: bytes) -> None:
+    """Puts a blob into the cache where that can be written."""
+    try:
+        cache.put(kind, hash_, data)
+    except OSError as error:
+        _log.warning("%s isn't kept on disk: %s", hash_, error)
 
 
-def options_message(options: Mapping[str, Any]) -> types_pb2.CompileOptions:
-    """CompileOptions by name as a message. Raises ValueError for an unknown name or value."""
-    message = types_pb2.CompileOptions()
-    for name, value in options.items():
-        if name == "whitespace":
-            if isinstance(value, int):
-                message.whitespace = types_pb2.CompileOptions.WHITESPACE_INDENT
-                message.indent = value
-            else:
-                message.whitespace = _choice(name, value)
-        elif name in _CHOICES:
-            setattr(message, name, _choice(name, value))
-        elif name in ("max_whitespace", "max_nesting", "grammar_start", "grammar_strict"):
-            if value is not None:
-                setattr(message, name, value)
-        else:
-            raise ValueError(f"no such option: {name}")
-    return message
+def keep_signatures(cache: DiskCache, hash_: str, signatures: Sequence[Signature]) -> None:
+    try:
+        cache.put_signatures(hash_, signatures)
+    except OSError as error:
+        _log.warning("signatures of %s aren't kept on disk: %s", hash_, error)
 
 
-def _choice(name: str, value: Any) -> Any:
-    enum = types_pb2.CompileOptions.DESCRIPTOR.fields_by_name[name].enum_type
-    found = enum.values_by_name.get(f"{name}_{value}".upper())
-    if found is None:
-        raise ValueError(f"{name} can't be {value!r}")
-    return found.number
+def remember_revoked(cache: DiskCache, hash_: str) -> None:
+    """A registry's word that an artifact mustn't be used; no word that can be used names no artifact."""
+    try:
+        cache.revoke(hash_)
+    except (OSError, ValueError) as error:
+        _log.warning("that %r is revoked isn't kept on disk: %s", hash_, error)
 
 
-def _upload(data: bytes, name: str, beside: Mapping[str, bytes]) -> Iterator[tokenizer_pb2.RegisterRequest]:
-    digest = types_pb2.Digest(hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
-    companions = [tokenizer_pb2.RegisterRequest.Companion(name=n, data=d) for n, d in beside.items()]
-    header = tokenizer_pb2.RegisterRequest.Header(digest=digest, name=name, beside=companions)
-    yield tokenizer_pb2.RegisterRequest(header=header)
-    for start in range(0, len(data), UPLOAD_CHUNK):
-        yield tokenizer_pb2.RegisterRequest(data=data[start : start + UPLOAD_CHUNK])
-
-
-def _digest(message: types_pb2.Digest) -> BlobDigest:
-    return BlobDigest(message.hash, message.size_bytes)
-
-
-def _tokenizer(message: types_pb2.Tokenizer, created: bool = False) -> RegisteredTokenizer:
-    return RegisteredTokenizer(
-        fingerprint=message.fingerprint,
-        name=message.name,
-        vocab_size=message.vocab_size,
-        pack=_digest(message.pack),
-        stop_token_ids=tuple(message.stop_token_ids),
-        logits_width=message.logits_width,
-        created=created,
-    )
-
-
-def compiled_source(message: types_pb2.ArtifactInfo, cached: bool) -> CompiledSource:
-    return CompiledSource(
-        key=message.artifact_key,
-        artifact=_digest(message.artifact),
-        pack=_digest(message.pack),
-        fingerprint=message.tokenizer_fingerprint,
-        compiler_version=message.compiler_version,
-        report=plain_numbers(MessageToDict(message.report)),
-        cached=cached,
-    )
