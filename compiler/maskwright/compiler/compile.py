@@ -236,7 +236,7 @@ class Compiler:
         begin = time.perf_counter()
         meta = self._meta(kind, source, options)
         pack_rows = len(self.prepared.tables.rows.row_base)
-        data = write_artifact(tables, meta=meta, pack_rows=pack_rows)
+        data = write_artifact(tables, meta=meta)
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")

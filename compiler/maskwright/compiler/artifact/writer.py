@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.compiler.artifact.rebase import rebase_rows
 from maskwright.compiler.tokens.tables import (
     COMPOSED,
     NO_BASE,
@@ -70,10 +69,8 @@ class VocabularyData:
     stop_token_ids: Sequence[int]
 
 
-def write_artifact(tables: TokenTables, *, meta: ArtifactMeta, pack_rows: int | None = None) -> bytes:
-    """The artifact's file. With `pack_rows`, the pack's number of rows, rows are put on the nearest one (rebase.py).
-
-    Raises ValueError when a value doesn't fit the format. Cost: zlib, about 20 MB/s, and rebasing.
+def write_artifact(tables: TokenTables, *, meta: ArtifactMeta) -> bytes:
+    """The artifact's file. Raises ValueError when a value doesn't fit the format. Cost: zlib, about 20 MB/s.
     """
     header = {
         "kind": "artifact",
@@ -86,7 +83,7 @@ def write_artifact(tables: TokenTables, *, meta: ArtifactMeta, pack_rows: int | 
     }
     sections = [
         *_automaton_sections(tables.automaton),
-        *_row_sections(tables.rows if pack_rows is None else rebase_rows(tables.rows, pack_rows)),
+        *_row_sections(tables.rows),
         *_context_sections(tables.contexts),
         ("frame_names", _json_section([list(pair) for pair in tables.frame_names])),
     ]

@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
@@ -37,8 +37,7 @@ State = Hashable
 Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
+class Stay(NamedTuple):
     """Bytes low..high lead to `state` of the same frame."""
 
     low: int
@@ -46,8 +45,7 @@ class Stay:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Enter `frame`, at its start or at another of its states; when it returns a verdict, go on in
     `resume(continuation, verdict)`."""
 

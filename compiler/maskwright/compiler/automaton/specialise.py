@@ -4,7 +4,8 @@
     live(c, U)    = reach(c) & U is not empty                                   (U: verdicts the context can use)
     callee's U'   = { v : reach(returns[v]) & U is not empty }
 
-The result has a control for each reachable (c, U). In ordinary schemas U is always {held}, so nothing is copied. After
+The result has a control for each reachable (c, U). In ordinary schemas every verdict is always usable and everything
+can finish: `is_live` sees that and nothing is copied. After
 this pass every control is live in every context it's reached in, which is what a token mask needs: whatever can be
 read can be completed.
 
@@ -107,8 +108,22 @@ class _Specialiser:
         self.frames: dict[Key, int] = {}
         self.work: list[Key] = []
 
+    def is_live(self) -> bool:
+        """Whether the automaton is its own result: every control can finish, and each call and the start can use all
+        verdicts. Then U holds all verdicts wherever it's asked. (A library's entries are decided one by one.)
+        """
+        a = self.a
+        if a.start is None:
+            return False
+        verdicts = {v for f, v in zip(a.frame, a.verdict, strict=True) if v >= 0 and f == a.frame_of(a.start)}
+        if not verdicts <= a.accepting_verdicts:
+            return False
+        return all(self.found) and all(None not in s.returns for s in a.symbols)
+
     def run(self) -> ByteAutomaton:
         a, out = self.a, self.out
+        if self.is_live():
+            return a
         if a.start is not None:
             use = sum(1 << v for v in a.accepting_verdicts)
             if not self.live(a.start, use):

@@ -23,7 +23,7 @@ from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
-from maskwright.compiler.tokens.contexts import Context, find_contexts
+from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
@@ -40,9 +40,10 @@ from maskwright.compiler.tokens.tables import (
 from maskwright.compiler.tokens.walk import FINAL, NO_TOKENS, Walked, Walker
 
 T = TypeVar("T")
+U32 = npt.NDArray[np.uint32]
 
-SUGGESTED = 3
 LARGE_MASK = 256
+NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +72,19 @@ def build_tokens(
     residuals = clock.run(
         "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"))
     )
-    contexts = clock.run("contexts", lambda: find_contexts(a, residuals, prepared.tokens.n_suffixes, limits, deadline))
-    store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits)
-    rows = _Rows(a, prepared, walked, residuals, contexts, store)
+    layout, n_suffixes = Layout(prepared.tables.automaton, automaton), prepared.tokens.n_suffixes
+    contexts = clock.run(
+        "contexts", lambda: find_contexts(a, residuals, n_suffixes, layout, prepared.regions, limits, deadline)
+    )
+    store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits, prepared.row_size)
+    rows = _Rows(a, automaton, prepared, walked, residuals, layout, contexts, store)
     entries = clock.run("rows", lambda: rows.run(clock))
-    context_tables = clock.run("tables", lambda: _context_tables(a, automaton, prepared, contexts, entries))
-    sizes = clock.run("sizes", lambda: store.sizes(prepared.row))
+    row_tables = clock.run("patches", store.tables)
+    context_tables = clock.run("tables", lambda: _context_tables(a, layout, contexts, entries))
     names = tuple((f.name, f.pointer) for f in a.frames)
-    tables = TokenTables(automaton, store.tables(), context_tables, a.start, names)
-    return tables, BuildStats(len(contexts), len(entries), tuple(sizes), seconds)
+    tables = TokenTables(automaton, row_tables, context_tables, a.start, names)
+    pairs = int((context_tables.context_rows != UNREACHED).sum())
+    return tables, BuildStats(len(contexts), pairs, tuple(store.sizes), seconds)
 
 
 def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
@@ -134,44 +139,59 @@ def _walk_all(a: ByteAutomaton, walker: Walker, clock: _Clock) -> dict[int, Walk
 
 
 class _Rows:
-    """The row entry (2 * row + may_end) of each reached (context, control)."""
+    """The row entry (2 * row + may_end) of each control that's reached in a context."""
 
     def __init__(
         self,
         a: ByteAutomaton,
+        own: AutomatonTables,
         prepared: PreparedVocabulary,
         walked: dict[int, Walked | Beside],
         residuals: Residuals,
+        layout: Layout,
         contexts: list[Context],
         store: RowStore,
     ) -> None:
         self.a, self.prepared, self.walked, self.residuals = a, prepared, walked, residuals
-        self.contexts, self.store = contexts, store
+        self.layout, self.contexts, self.store = layout, contexts, store
+        self.verdict = np.concatenate([prepared.tables.automaton.verdict, own.verdict])
         self.sources: dict[int, _Local | _Differing] = {}
 
-    def run(self, clock: _Clock) -> dict[tuple[int, int], int]:
-        where: dict[int, list[int]] = {}
+    def run(self, clock: _Clock) -> list[U32]:
+        """By context [controls of its frame], UNREACHED where decoding can't be."""
+        by_frame: dict[int, list[int]] = {}
         for q, context in enumerate(self.contexts):
-            for c in context.reached:
-                where.setdefault(c, []).append(q)
-        entries: dict[tuple[int, int], int] = {}
-        for c in clock.watch(sorted(where), "rows"):
-            verdict, codes = self.a.verdict_of(c), self.residuals.codes[self.a.frame_of(c)]
-            end = (
-                int(places(codes, np.array([verdict * self.prepared.tokens.n_suffixes]))[0]) if verdict >= 0 else -2
-            )  # false
-            composed = c < self.a.first_control and not self.prepared.tables.hot[c]
-            for q in where[c]:
-                may_end = int(self.contexts[q].vector[end])
-                entries[q, c] = 2 * (COMPOSED if composed else self.source(c).row(q).number) + may_end
-            if c >= self.a.first_control:
-                del self.sources[c]  # only the pack's controls are bases for later ones
+            by_frame.setdefault(context.frame, []).append(q)
+        entries: list[U32] = [NO_ENTRIES] * len(self.contexts)
+        for frame in clock.watch(sorted(by_frame), "rows"):
+            numbers = by_frame[frame]
+            for q, row in zip(numbers, self.entries(frame, numbers, clock), strict=True):
+                entries[q] = row
         return entries
+
+    def entries(self, frame: int, numbers: list[int], clock: _Clock) -> U32:
+        """[contexts, controls] of one frame."""
+        controls = self.layout.controls_of(frame)
+        part = slice(controls.start, controls.stop)
+        reached = np.array([np.frombuffer(self.contexts[q].reached, dtype=np.uint8) for q in numbers]).astype(np.bool_)
+        codes = self.residuals.codes[frame]
+        ends = places(codes, np.arange(self.a.frame_info(frame).verdicts) * self.prepared.tokens.n_suffixes)
+        at = np.append(ends, len(codes))[self.verdict[part]]  # verdict -1 takes the last place, false
+        rows = np.full(reached.shape, COMPOSED, dtype=np.uint32)
+        stored = reached & self.prepared.tables.hot[part].astype(np.bool_) if frame < self.a.first_frame else reached
+        for i in clock.watch(np.flatnonzero(stored.any(axis=0)).tolist(), "rows"):
+            source = self.source(controls[i])
+            for k in np.flatnonzero(stored[:, i]).tolist():
+                rows[k, i] = source.row(numbers[k]).number
+            if frame >= self.a.first_frame:
+                del self.sources[controls[i]]  # only the pack's controls are bases for later ones
+        may_end = np.array([self.contexts[q].vector[at] for q in numbers], dtype=np.uint32)
+        return np.where(reached, 2 * rows + may_end, np.uint32(UNREACHED))
 
     def root_of(self, local: npt.NDArray[np.int32]) -> Row:
         """What rows with this local mask are differences from: nothing if it's small, else the mask as a row."""
         if len(local) > LARGE_MASK:
-            made = self.store.add(NO_BASE, local, [])
+            made = self.store.add(NO_BASE, local)
             return Row(made.number, made.number, NO_TOKENS)
         return Row(-1, NO_BASE, local)
 
@@ -201,7 +221,6 @@ class _Local:
         """`token`: residual tokens, ascending; `at`: the place of each one's residual in the frame's vector."""
         self.rows, self.root, self.token, self.at = rows, root, token, at
         self.known: dict[bytes, Row] = {}
-        self.near: list[Row] = []
 
     def row(self, q: int) -> Row:
         bits = self.rows.contexts[q].vector[self.at]
@@ -214,14 +233,8 @@ class _Local:
     def make(self, more: npt.NDArray[np.int32]) -> Row:
         root = self.root
         if root.root == NO_BASE:
-            made = self.rows.store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])), self.near)
-        elif len(more):
-            made = self.rows.store.add(root.root, more, self.near)
-        else:
-            return root
-        if len(self.near) < SUGGESTED:
-            self.near.append(made)
-        return made
+            return self.rows.store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])))
+        return self.rows.store.add(root.root, more) if len(more) else root
 
 
 class _Differing:
@@ -238,42 +251,30 @@ class _Differing:
     def row(self, q: int) -> Row:
         contexts = self.rows.contexts
         pushed = contexts[q].pushes[self.base.symbol]
-        differs = contexts[q].vector[self.at] != contexts[pushed].vector[self.base_at]
+        here = contexts[q].vector[self.at]
+        differs = here != contexts[pushed].vector[self.base_at]
         base = self.rows.source(self.base.control).row(pushed)
-        if not differs.any():
+        n = int(np.count_nonzero(differs))
+        if not n:
             return base
-        return self.rows.store.add(base.number, self.token[differs], [])
+        return self.rows.store.add(base.number, self.token[differs], 2 * int(np.count_nonzero(here[differs])) - n)
 
 
-def _context_tables(
-    a: ByteAutomaton,
-    own: AutomatonTables,
-    prepared: PreparedVocabulary,
-    contexts: list[Context],
-    entries: dict[tuple[int, int], int],
-) -> ContextTables:
-    pack = prepared.tables.automaton
-    rows, pushes = [np.zeros(0, dtype=np.uint32)], [np.zeros(0, dtype=np.uint32)]
-    bits = [np.zeros(0, dtype=np.uint8)]
-    for q, context in enumerate(contexts):
-        t, f = (own, context.frame - a.first_frame) if context.frame >= a.first_frame else (pack, context.frame)
-        low, high = int(t.frame_controls[f]), int(t.frame_controls[f + 1])
-        row = np.full(high - low, UNREACHED, dtype=np.uint32)
-        for c in context.reached:
-            row[c - low] = entries[q, c]
-        rows.append(row)
-        low, high = int(t.frame_symbols[f]), int(t.frame_symbols[f + 1])
-        push = np.full(high - low, UNREACHED, dtype=np.uint32)
+def _context_tables(a: ByteAutomaton, layout: Layout, contexts: list[Context], entries: list[U32]) -> ContextTables:
+    pushes, bits = [NO_ENTRIES], [np.zeros(0, dtype=np.uint8)]
+    for context in contexts:
+        symbols = layout.symbols_of(context.frame)
+        push = np.full(len(symbols), UNREACHED, dtype=np.uint32)
         for s, target in context.pushes.items():
-            push[s - low] = target
+            push[s - symbols.start] = target
         pushes.append(push)
         if context.frame < a.first_frame:
             bits.append(np.packbits(context.vector[:-2], bitorder="little"))
     return ContextTables(
         context_frame=np.array([c.frame for c in contexts], dtype=np.uint32),
-        row_start=starts(map(len, rows[1:])),
+        row_start=starts(map(len, entries)),
         push_start=starts(map(len, pushes[1:])),
-        context_rows=np.concatenate(rows),
+        context_rows=np.concatenate([NO_ENTRIES, *entries]),
         context_push=np.concatenate(pushes),
         context_bits=np.concatenate(bits),
     )

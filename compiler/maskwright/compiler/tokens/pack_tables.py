@@ -17,13 +17,11 @@ from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.machine import build_machine, flatten
 from maskwright.compiler.tokens.residuals import close_residuals, places
 from maskwright.compiler.tokens.rests import DROPPED, any_rests, inside_rests, lexical_rests
-from maskwright.compiler.tokens.rows import Row, RowStore
+from maskwright.compiler.tokens.rows import RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, PackTables, starts
 from maskwright.compiler.tokens.trie import TokenTrie
 from maskwright.compiler.tokens.walk import FINAL, Walked, Walker
 
-NEAR, CLOSE = 4, 4096
-"""A control's row is stored as a difference from one of the last few rows that aren't of a very different size."""
 NO_LIMITS = Limits(mask_bytes=1 << 40)
 
 SAMPLES = (
@@ -63,13 +61,10 @@ def build_pack_tables(
     sift = _Sift(library, tokens, followed or {})
     store = RowStore(vocab_size, limits=NO_LIMITS)
     control_row, left = [], []
-    near: list[Row] = []
     for c in library.own_controls():
         w = FINAL if library.is_final(c) else walker.walk(c)
         left.append(sift.sift(c, w))
-        row = store.add(NO_BASE, np.sort(w.local), [r for r in near if abs(len(r.flipped) - len(w.local)) < CLOSE])
-        near = [row, *near[: NEAR - 1]]
-        control_row.append(row.number)
+        control_row.append(store.add(NO_BASE, np.sort(w.local)).number)
         if progress and c % 64 == 0:
             progress(c, len(library.edges))
     walked = dict(enumerate(left))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.tokens.contexts import Regions
 from maskwright.compiler.tokens.machine import Machine, build_machine, dense_moves
 from maskwright.compiler.tokens.residuals import Residuals, make_gather
 from maskwright.compiler.tokens.tables import NO_BASE, AutomatonTables, PackTables
@@ -33,6 +34,7 @@ class PreparedVocabulary:
     tables: PackTables
     digest: str
     _rows: dict[int, Words] = field(default_factory=dict)
+    _sizes: dict[int, int] = field(default_factory=dict)
 
     @cached_property
     def spellable(self) -> int:
@@ -56,6 +58,18 @@ class PreparedVocabulary:
         codes = {f: code[i:j] for f, (i, j) in enumerate(itertools.pairwise(bounds))}
         walker = Walker(build_machine(t.automaton, None, None), self.tokens)
         return Residuals(codes, make=lambda s: make_gather(self.library, s, codes, walker))
+
+    @cached_property
+    def regions(self) -> Regions:
+        """What the entries of the pack's frames reach."""
+        return Regions(self.library)
+
+    def row_size(self, number: int) -> int:
+        """The number of tokens in a pack row."""
+        found = self._sizes.get(number)
+        if found is None:
+            found = self._sizes[number] = int(np.bitwise_count(self.row(number)).sum())
+        return found
 
     def residual_tokens(self, control: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """A pack control's residual tokens, ascending, and the place of each one's residual in its frame's vector."""
