@@ -3,7 +3,7 @@
 from .children import ChildPool, PoolLimits
 from .flow import CompileFlow, CompileOrder, CompileOutcome
 from .single_flight import SingleFlight
-from .tasks import Compiled, CompileJob, Overrun, ReadTokenizer, Refused, compile_source, read_tokenizer
+from .tasks import Compiled, CompileJob, Overrun, ReadTokenizer, Refused, compile_source, read_tokenizer, warm_compiler
 
 __all__ = [
     "ChildPool",
@@ -19,4 +19,5 @@ __all__ = [
     "SingleFlight",
     "compile_source",
     "read_tokenizer",
+    "warm_compiler",
 ]
