@@ -41,11 +41,13 @@ JOIN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class PoolLimits:
-    """children: processes. queue: jobs that may wait. memory_bytes: address space of one, 0: no cap."""
+    """children: processes. queue: jobs that may wait. memory_bytes: address space of one, 0: no cap. warm: load the
+    compiler and known vocabularies when a child starts, not with its first job."""
 
     children: int = 2
     queue: int = 1024
     memory_bytes: int = 16 << 30
+    warm: bool = True
 
 
 class ChildPool:
