@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,9 @@ from maskwright.compiler.tokens.build import build_tokens
 from maskwright.compiler.tokens.pack_tables import Progress
 from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.compiler.vocabulary import Vocabulary
+
+SchemaSource = str | bytes | dict[str, Any] | bool
+"""JSON text, its UTF-8 bytes, or the decoded value."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +90,22 @@ class Compiler:
         self.vocabulary, self.options, self.limits = vocabulary, options or CompileOptions(), limits or Limits()
         self.prepared = prepare(vocabulary, progress)
 
-    def compile_json_schema(self, source: str | bytes | dict[str, Any] | bool) -> CompileResult:
-        """JSON text or its value. Raises CompileError with every independent fault, LimitExceeded."""
+    def compile_json_schema(
+        self, source: SchemaSource, resources: Mapping[str, SchemaSource] | None = None
+    ) -> CompileResult:
+        """JSON text or its value. `resources` are the schemas, by absolute URI without a fragment, that references
+        may lead to besides those in the source and the drafts' meta-schemas: nothing is ever fetched.
+
+        Raises CompileError with every independent fault, LimitExceeded.
+        """
 
         def front(deadline: float) -> _Front:
-            r = compile_schema(source, self.options, self.limits, self.prepared.library, deadline)
+            r = compile_schema(source, self.options, self.limits, self.prepared.library, deadline, resources)
             return _Front(r.automaton, tuple(r.treatment), tuple(r.notes))
 
         if isinstance(source, str | bytes):
             self._check_source(source)
-        return self._compile("json_schema", _schema_text(source), front)
+        return self._compile("json_schema", _with_resources(_schema_text(source), resources), front)
 
     def compile_regex(self, pattern: str) -> CompileResult:
         """The whole text must match. The dialect is the options'. Raises CompileError with spans, LimitExceeded."""
@@ -266,22 +276,41 @@ class Compiler:
         )
 
 
-def source_digest(kind: str, source: str | bytes | dict[str, Any] | bool) -> str:
-    """SHA-256 in hex of what identifies a source: a schema's or tool list's compact JSON with key order kept, else its
-    text."""
+def source_digest(kind: str, source: SchemaSource, resources: Mapping[str, SchemaSource] | None = None) -> str:
+    """SHA-256 in hex of what identifies a source: a schema's or tool list's compact JSON with key order kept, and that
+    of the resources supplied, by URI; else its text."""
     if kind in ("json_schema", "tools"):
-        return hashlib.sha256(_schema_text(source)).hexdigest()
+        return hashlib.sha256(_with_resources(_schema_text(source), resources)).hexdigest()
     text = source if isinstance(source, str | bytes) else json.dumps(source)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 
-def _schema_text(source: str | bytes | dict[str, Any] | bool) -> bytes:
-    """Compact JSON where the source is JSON; the source itself where it isn't (it will be refused by place)."""
+def _schema_text(source: SchemaSource) -> bytes:
+    """Compact JSON where the source is JSON; the source itself where it isn't (it will be refused by place).
+
+    Numbers that a float doesn't hold as they're written are told apart by the list of their spellings.
+    """
+    spelled: list[str] = []
+
+    def number(text: str) -> float:
+        spelled.append(text)
+        return float(text)
+
     try:
-        value = json.loads(source) if isinstance(source, str | bytes) else source
-        return json.dumps(value, separators=(",", ":")).encode()
-    except (ValueError, RecursionError, TypeError):
+        value = json.loads(source, parse_float=number) if isinstance(source, str | bytes) else source
+        text = json.dumps(value, separators=(",", ":"))
+        if any(Decimal(s) != Decimal(repr(float(s))) for s in spelled):
+            text += "\0" + " ".join(spelled)
+        return text.encode()
+    except (ValueError, ArithmeticError, RecursionError, TypeError):
         if isinstance(source, bytes):
             return source
         return (source if isinstance(source, str) else repr(source)).encode("utf-8", "surrogatepass")
 
+
+def _with_resources(text: bytes, resources: Mapping[str, SchemaSource] | None) -> bytes:
+    """JSON holds no NUL, so the parts can't be mistaken for one another."""
+    parts = [text]
+    for uri in sorted(resources or (), key=str):
+        parts += [str(uri).rstrip("#").encode("utf-8", "surrogatepass"), _schema_text((resources or {})[uri])]
+    return b"\0\0".join(parts)

@@ -31,6 +31,7 @@ class CompileOptions:
     residual: what to do with a keyword that an automaton can't express, "refuse" or "allow".
     regex_dialect: "ecma262" or "python", for `compile_regex` and for `pattern`.
     formats: "enforce" or "annotate".
+    draft: that of a schema without a `$schema` of its own: "2020-12", "2019-09", "7", "6" or "4".
     max_nesting: containers that may be open at once; None is unbounded (with an indent it is
         `INDENT_NESTING`, because each depth has a layout of its own).
     default_max_length: characters of a string, and of an undeclared key, that its schema doesn't bound.
@@ -53,6 +54,7 @@ class CompileOptions:
     residual: Literal["refuse", "allow"] = "refuse"
     regex_dialect: Literal["ecma262", "python"] = "ecma262"
     formats: Literal["enforce", "annotate"] = "enforce"
+    draft: Literal["2020-12", "2019-09", "7", "6", "4"] = "2020-12"
     max_nesting: int | None = None
     default_max_length: int | None = None
     default_max_items: int | None = None
@@ -68,6 +70,7 @@ class CompileOptions:
         _one_of("residual", self.residual, ("refuse", "allow"))
         _one_of("regex_dialect", self.regex_dialect, ("ecma262", "python"))
         _one_of("formats", self.formats, ("enforce", "annotate"))
+        _one_of("draft", self.draft, ("2020-12", "2019-09", "7", "6", "4"))
         _one_of("grammar_fallback", self.grammar_fallback, ("refuse", "commit"))
         if not isinstance(self.grammar_strict, bool):
             raise ValueError(f"grammar_strict must be true or false, not {self.grammar_strict!r}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from maskwright.compiler.options import Limits
+from maskwright.compiler.options import PROFILES, Limits
 
 from . import DEFAULT_ADDRESS
 from .compiling.children import PoolLimits
@@ -19,10 +19,7 @@ from .security.authentication import CertificateRule
 from .security.quotas import QuotaLimits
 from .security.tls import TlsFiles
 
-DEFAULT_PROFILES: Mapping[str, Limits] = {
-    "default": Limits(),
-    "small": Limits(states=5_000, frames=500, stack_classes=2_000, mask_bytes=64 << 20, compile_seconds=10.0),
-}
+DEFAULT_PROFILES: Mapping[str, Limits] = {name: Limits.profile(name) for name in PROFILES}
 _LOOPBACK = ("127.", "localhost:", "[::1]:")
 
 

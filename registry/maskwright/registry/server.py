@@ -30,13 +30,13 @@ from maskwright.v1 import (
 from maskwright.workers.client.signing import SigningKey
 
 from .catalog import Catalog
-from .compiling import ChildPool, CompileFlow, compile_source, read_tokenizer
+from .compiling import KEPT_VOCABULARIES, Call, ChildPool, CompileFlow, compile_source, read_tokenizer, warm_compiler
 from .compiling.flow import CompileTask
 from .config import ServerConfig
 from .content import ContentStore
 from .faults import RegistryError
 from .hot_blobs import HotBlobs
-from .index import Index, Table
+from .index import Index
 from .names import Journal
 from .security.authentication import Authenticator
 from .security.quotas import Quotas
@@ -66,20 +66,23 @@ class Tasks:
     compile: CompileTask = compile_source
     read: ReadTask = read_tokenizer
     compiler_version: str = COMPILER_VERSION
+    warm: Callable[..., None] | None = None
+    """Run by each child before its first job, with a tokenizer's path and fingerprint; None: children start cold."""
 
 
 class Server:
     """One server over a local data folder. Use within one event loop: `start`, then `wait`, then `stop`."""
 
     def __init__(self, config: ServerConfig, tasks: Tasks | None = None) -> None:
-        tasks = tasks or Tasks()
+        tasks = tasks or Tasks(warm=warm_compiler)
         self.config = config
         self.catalog = open_catalog(config)
         self.journal = Journal(self.catalog.content, self.catalog.index)
         self.pool, self.metrics = ChildPool(config.pool), Metrics()
         self.metrics.waiting.set_function(lambda: self.pool.waiting)
         self.metrics.running.set_function(lambda: self.pool.running)
-        workspace = Workspace(config.data / "workspace", self.catalog.content)
+        workspace = self._workspace = Workspace(config.data / "workspace", self.catalog.content)
+        self._warm_task = tasks.warm if config.pool.warm else None
         flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
         quotas = Quotas(config.quotas)
         authenticator = Authenticator(
@@ -124,11 +127,20 @@ class Server:
         if self.config.telemetry.metrics_address:
             self._stop_metrics = self.metrics.serve(self.config.telemetry.metrics_address)
         await asyncio.to_thread(self._catch_up)
+        if self._warm_task is not None:
+            self.pool.start(self._warm_calls)
         self._following = asyncio.ensure_future(self._follow())
         await self._grpc.start()
         for name in ("", *SERVICES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         return f"{host}:{port}"
+
+    def _warm_calls(self) -> list[Call]:
+        """What a new child loads: the tokenizers that it can keep, or the compiler alone."""
+        assert self._warm_task is not None
+        found = self.catalog.tokenizers("", KEPT_VOCABULARIES)
+        arguments: list[tuple[str, ...]] = [(str(self._workspace.tokenizer(t)), t.fingerprint) for t in found]
+        return [(self._warm_task, a) for a in arguments or [()]]
 
     def _listen(self) -> int:
         port: int
@@ -158,15 +170,11 @@ class Server:
 
     def _catch_up(self) -> None:
         """Takes new entries. A store that's down or damaged there must not stop what can be served without it."""
-        before = self.journal.read(lambda state: state.revision)
         try:
             self.metrics.revision.set(self.journal.catch_up())
         except (StoreError, RegistryError) as error:
             self.metrics.store_failures.inc()
             _log.warning("the journal can't be read: %s", error)
-        for entry in self.journal.entries(before):
-            if entry.kind in ("collect", "collected"):
-                self.catalog.index.delete(Table.ARTIFACTS, entry.fields["artifact_keys"])
 
 
 def open_catalog(config: ServerConfig) -> Catalog:

@@ -31,8 +31,8 @@ def test_the_example_is_read(tmp_path: Path) -> None:
     config = load_config(EXAMPLE, {})
     assert (config.pool.children, config.authentication.mode) == (2, "required")
     assert config.authentication.certificates[1].namespaces == ("payments", "support-*")
-    assert config.profiles["large"].states == 200_000
-    assert set(config.profiles) == {"default", "small", "large"}
+    assert config.profiles["batch"].states == 400_000
+    assert set(config.profiles) == {"strict", "default", "large", "batch"}
     assert s3_settings(config.store).encryption == "AES256"
 
 
@@ -59,7 +59,7 @@ def test_command_line_before_environment_before_file(tmp_path: Path) -> None:
         ("[pool]\nchildren = true", "pool.children"),
         ("[pool]\nchildren = 1.5", "pool.children"),
         ("pool = 3", "pool"),
-        ("[profiles.small]\nstaets = 3", "profiles.small.staets"),
+        ("[profiles.strict]\nstaets = 3", "profiles.strict.staets"),
         ("profiles = 3", "profiles"),
         ("[tls]\nkey = 'k'", "tls.certificate"),
         ("[tls]\ncertificate = 'c'\nkey = 'k'\nrequire_client = true", "tls"),

@@ -1,10 +1,27 @@
 """What the worker runtime raises: `ArtifactError` for bytes that can't be trusted, `WrongVocabulary` for a
-pack that doesn't fit, `PackNotFound` for one that isn't there.
+pack that doesn't fit, `PackNotFound` for one that isn't there, `SnapshotError` for a snapshot that isn't one of
+this artifact, `DeadEnd` where no token can be drawn.
 
 Messages are rendered from fields; no caller needs to parse text.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class DeadEndCause(StrEnum):
+    """Why no token can be drawn, as likely as the matcher can tell."""
+
+    VOCABULARY_MISMATCH = "vocabulary mismatch"
+    """The logits aren't over the artifact's vocabulary: legal tokens lie beyond them."""
+    OUTSIDE_TRUNCATION = "outside truncation"
+    """The mask has tokens, and something else (top-k, top-p, a bias) took them away before it was applied."""
+    UNSUPPORTED = "unsupported"
+    """The mask itself is empty: there's no stop token, a stop token is text that the grammar needs, or the
+    artifact's tables are wrong.
+    """
 
 
 class ArtifactError(Exception):
@@ -40,3 +57,66 @@ class PackNotFound(ArtifactError):
     def __init__(self, digest: str, searched: tuple[str, ...]) -> None:
         self.digest, self.searched = digest, searched
         super().__init__("header", None, f"pack {digest} isn't at {' or '.join(searched)}")
+
+
+class TablesRefused(Exception):
+    """An artifact's tables can't be laid out for a device. `reason` is "bytes" (they'd take more than the limit),
+    "lazy" (rows or contexts are made when they're met) or "returns" (chained returns have no bound, where loops must
+    have one); `limit` and `observed` are numbers or None, `digest` the artifact's.
+    """
+
+    def __init__(self, reason: str, limit: int | None, observed: int | None, digest: str) -> None:
+        self.reason, self.limit, self.observed, self.digest = reason, limit, observed, digest
+        super().__init__(reason, limit, observed, digest)
+
+    def __str__(self) -> str:
+        why = {
+            "bytes": f"its tables take {self.observed} bytes or more, the limit is {self.limit}",
+            "lazy": "its tables aren't complete: contexts are made when they're met",
+            "returns": "no bound on chained returns is known, and loops of fixed length need one",
+        }[self.reason]
+        return f"artifact {self.digest}: {why}; follow it with Matcher"
+
+
+class SnapshotError(Exception):
+    """Bytes that aren't a snapshot, or one of another artifact, vocabulary or format version. `part` names what
+    is wrong ("form", "checksum", "version", "artifact", "vocabulary", "stop tokens", "state", "history").
+    """
+
+    def __init__(self, part: str, reason: str) -> None:
+        self.part, self.reason = part, reason
+        super().__init__(part, reason)
+
+    def __str__(self) -> str:
+        return f"snapshot, {self.part}: {self.reason}"
+
+
+class DeadEnd(Exception):
+    """No token can be drawn. Not to be tried again: the same state gives the same mask.
+
+    cause: a `DeadEndCause`. detail: what was found, for people. place: where the matcher stands (`Place`; its
+    `expected` tells what the automaton takes). prefix: the steps accepted so far, tokens as int, texts of
+    `accept_string` as bytes: keep it, it's all there is of the generation. text: the prefix's bytes.
+    vocabulary: its fingerprint. artifact: its digest.
+    """
+
+    def __init__(
+        self,
+        cause: DeadEndCause,
+        detail: str,
+        place: Any,
+        prefix: tuple[int | bytes, ...],
+        text: bytes,
+        vocabulary: str,
+        artifact: str,
+    ) -> None:
+        self.cause, self.detail, self.place = cause, detail, place
+        self.prefix, self.text, self.vocabulary, self.artifact = prefix, text, vocabulary, artifact
+        super().__init__(cause, detail, place, prefix, text, vocabulary, artifact)
+
+    def __str__(self) -> str:
+        return (
+            f"no token can be drawn after {len(self.prefix)} steps ({self.cause}): {self.detail}; "
+            f"in {self.place.frame} from {self.place.pointer or 'the root'}, text ends in {self.text[-40:]!r}, "
+            f"vocabulary {self.vocabulary}, artifact {self.artifact}"
+        )

@@ -1,11 +1,13 @@
-"""Bitmasks over tokens, and putting them on logits, with numpy.
+"""Bitmasks over tokens, and putting them on logits.
 
 A bitmask is int32 [batch, words]: bit t % 32 of word t // 32 of a row is set when token t is legal. Names and
-layout follow xgrammar's, so that an engine's code can use either.
+layout follow xgrammar's, so that an engine's code can use either. Arrays are numpy's here; torch tensors are
+handed to `tensors/masks.py`, which is imported when the first one is seen.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,21 +24,36 @@ def allocate_token_bitmask(batch: int, vocab_size: int) -> I32:
     return np.zeros((batch, (vocab_size + 31) // 32), np.int32)
 
 
+def is_tensor(value: object) -> bool:
+    """Whether a value is a torch tensor. Doesn't import torch: a program that has tensors has done so."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 def apply_token_bitmask_inplace(
-    logits: npt.NDArray[Any],
-    bitmask: I32,
+    logits: Any,
+    bitmask: Any,
     *,
     vocab_size: int | None = None,
     indices: Sequence[int] | npt.NDArray[Any] | None = None,
 ) -> None:
     """Sets the logits of tokens that aren't in the mask to minus infinity.
 
-    logits: float16, float32 or float64, [batch, width] or [width], writable. bitmask: int32 [batch, words] or
-    [words]. Row i of one goes with row i of the other; `indices` restricts the work to those rows, others
-    stay as they are. Columns from `vocab_size` on (default: from 32 * words on) are always masked, so logits
-    may be wider than the vocabulary. Raises TypeError for other dtypes, ValueError for shapes that don't fit,
-    IndexError for indices. Cost: linear in the logits touched.
+    logits: float16, float32 or float64, [batch, width] or [width], writable; or a torch tensor, also bfloat16 and
+    on a device (see `tensors/masks.py`). bitmask: int32 [batch, words] or [words]. Row i of one goes with row i of
+    the other; `indices` restricts the work to those rows, others stay as they are. Columns from `vocab_size` on
+    (default: from 32 * words on) are always masked, so logits may be wider than the vocabulary. Raises TypeError for
+    other dtypes, ValueError for shapes that don't fit, IndexError for indices. Cost: linear in the logits touched.
     """
+    if is_tensor(logits):
+        from maskwright.workers.tensors import masks as tensor_masks
+
+        tensor_masks.apply_token_bitmask_inplace(logits, bitmask, vocab_size=vocab_size, indices=indices)
+        return
+    if is_tensor(bitmask):
+        bitmask = bitmask.numpy()
+    if not isinstance(logits, np.ndarray) or not isinstance(bitmask, np.ndarray):
+        raise TypeError(f"logits are {type(logits).__name__}, bitmask {type(bitmask).__name__}; expected arrays")
     if logits.dtype.kind != "f" or bitmask.dtype != np.int32:
         raise TypeError(
             f"logits are {logits.dtype} and bitmask {bitmask.dtype}; expected a float type and int32"
@@ -67,9 +84,13 @@ def _checked(indices: Sequence[int] | npt.NDArray[Any], n: int) -> list[int]:
 
 
 def bitmask_rows(mask: Any, words: int) -> list[memoryview]:
-    """The rows of a bitmask as writable views of unsigned words. Raises TypeError or ValueError when it can't
-    be written to as one.
+    """The rows of a bitmask, a numpy array or a torch tensor in the CPU's memory, as writable views of unsigned
+    words. Raises TypeError or ValueError when it can't be written to as one.
     """
+    if is_tensor(mask) and mask.device.type == "cpu":
+        if not mask.is_contiguous():
+            raise ValueError("the bitmask must be contiguous")
+        mask = mask.detach().numpy()
     if not isinstance(mask, np.ndarray) or mask.dtype != np.int32:
         raise TypeError(
             f"the bitmask must be an int32 array, not {getattr(mask, 'dtype', type(mask).__name__)}"

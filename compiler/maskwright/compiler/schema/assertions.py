@@ -158,7 +158,7 @@ def _pattern(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 def _format(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
     if kind != "string":
         return TRUE
-    return low.languages.format(schema.value["format"])
+    return low.languages.format(schema.value["format"], schema.dialect.asserts_formats)
 
 
 def _properties(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:

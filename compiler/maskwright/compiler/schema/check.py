@@ -15,7 +15,7 @@ from typing import Any
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, unsupported_keyword
 from maskwright.compiler.options import CompileOptions, Limits
-from maskwright.compiler.schema.document import Document, Schema
+from maskwright.compiler.schema.document import REFERENCES, Document, Schema
 from maskwright.compiler.schema.finite import unique_values
 from maskwright.compiler.schema.keywords import KEYWORDS, Draft, is_number
 from maskwright.compiler.schema.languages import Languages
@@ -42,13 +42,24 @@ class Findings:
     faults: list[Diagnostic] = field(default_factory=list)
     limits: list[LimitExceeded] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
-    treatment: list[Treatment] = field(default_factory=list)
+    stands: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    """Signatures by (place of a keyword, keyword): of several where contexts differ."""
+    treated: dict[tuple[str, str], str] = field(default_factory=dict)
     residual: Residual = field(default_factory=dict)
+
+    @property
+    def treatment(self) -> list[Treatment]:
+        """What became of each keyword, in document order of discovery; residual goes before the rest."""
+        out: list[Treatment] = []
+        for (pointer, keyword), how in self.treated.items():
+            left = any((s, keyword) in self.residual for s in self.stands.get((pointer, keyword), ()))
+            out.append((pointer, keyword, "residual" if left else how))
+        return out
 
 
 def check(document: Document, languages: Languages, options: CompileOptions, limits: Limits) -> Findings:
     """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
-    found = Findings(faults=list(document.faults))
+    found = Findings(faults=list(document.faults), notes=list(document.notes))
     reached = _reach(document, found)
     # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
     holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
@@ -57,6 +68,7 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
         found.limits += _oversized(schema, limits)
         for keyword in schema.value if isinstance(schema.value, dict) else ():
             checker.check(schema, keyword)
+    spread(document, reached, holding, found)
     found.faults += [f for f in document.faults if f not in found.faults]
     if not found.faults and not found.limits:
         found.faults += _loops(document, min(limits.ref_expansion, MAX_IN_PLACE))
@@ -70,11 +82,11 @@ def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool,
     work = [(document.root, True, False)]
     while work:
         schema, positive, negative = work.pop()
-        before = out.get(schema.pointer, (schema, False, False))
+        before = out.get(schema.key, (schema, False, False))
         now = (schema, positive or before[1], negative or before[2])
         if now == before:
             continue
-        out[schema.pointer] = now
+        out[schema.key] = now
         below = [
             (child, *_polarity(schema, k, positive, negative))
             for k, _, child in document.children(schema)
@@ -83,7 +95,7 @@ def _reach(document: Document, found: Findings) -> dict[str, tuple[Schema, bool,
         for target in document.references(schema):
             if isinstance(target, Schema):
                 below.append((target, positive, negative))
-            elif target is not None and target not in found.faults:
+            elif isinstance(target, Diagnostic) and target not in found.faults:
                 found.faults.append(target)
         work.extend(reversed(below))
     return out
@@ -163,19 +175,28 @@ class _Checker:
 
     def check(self, schema: Schema, keyword: str) -> None:
         pointer, found = schema.at(keyword), self.found
+        again = (pointer, keyword) in found.treated
         if not schema.has(keyword):
-            found.treatment.append((pointer, keyword, "annotation"))
-            found.notes.append(_ignored(schema, keyword, pointer))
+            found.treated[pointer, keyword] = "annotation"
+            found.notes += [] if again else [_ignored(schema, keyword, pointer)]
             return
         treatment = self.treatment(schema, keyword)
-        found.treatment.append((pointer, keyword, treatment))
+        found.treated[pointer, keyword] = treatment
+        signature = self.document.signature(schema)
+        found.stands.setdefault((pointer, keyword), []).append(signature)
         if treatment == "residual":
-            signature = self.document.signature(schema)
             found.residual[signature, keyword] = signature in self.holding
-            if self.options.residual == "refuse":
-                found.faults.append(unsupported_keyword(keyword, pointer))
-        elif treatment == "enforced":
+            if self.options.residual == "refuse" and not again:
+                found.faults.append(self.refusal(schema, keyword))
+        elif treatment == "enforced" and not again:
             _check_patterns(schema, keyword, self.languages, found)
+
+    def refusal(self, schema: Schema, keyword: str) -> Diagnostic:
+        if keyword in REFERENCES:
+            why = self.document.reference(schema, keyword)
+            if isinstance(why, Diagnostic):
+                return why
+        return unsupported_keyword(keyword, schema.at(keyword))
 
     def treatment(self, schema: Schema, keyword: str) -> str:
         value = schema.value[keyword]
@@ -185,10 +206,64 @@ class _Checker:
         if keyword == "minProperties":
             return "residual" if _counts_unknown_keys(schema) else "enforced"
         if keyword == "format" and isinstance(value, str):
-            return "enforced" if self.languages.enforces(value) else "annotation"
-        if keyword in ("$dynamicRef", "$recursiveRef"):
-            return "residual" if None in self.document.references(schema) else "enforced"
+            return "enforced" if self.languages.enforces(value, schema.dialect.asserts_formats) else "annotation"
+        if keyword in REFERENCES:
+            why = self.document.reference(schema, keyword)
+            return "residual" if isinstance(why, Diagnostic) and why.detail["remote"] else "enforced"
         return KEYWORDS[keyword].treatment
+
+
+def spread(
+    document: Document, reached: dict[str, tuple[Schema, bool, bool]], holding: set[int], found: Findings
+) -> None:
+    """Marks keywords residual because of a residual keyword below them.
+
+    A residual keyword counts as true where it may have to hold. Under `not`, or where a sub-schema's failing matters
+    as much as its holding (`oneOf`, `if`, counted `contains`), that would block texts that may be valid; so the
+    keyword around it is left to validation as a whole. So is an unevaluated keyword whose evaluators aren't all known.
+    """
+    if not found.residual:
+        return
+    above: dict[str, list[tuple[Schema, str]]] = {}
+    for schema, _, _ in reached.values():
+        for keyword, _, child in document.children(schema):
+            above.setdefault(child.key, []).append((schema, keyword))
+        for target in document.references(schema):
+            if isinstance(target, Schema):
+                above.setdefault(target.key, []).append((schema, "$ref"))
+    marked = {s for s, _ in found.residual}
+    work = [schema for schema, _, _ in reached.values() if document.signature(schema) in marked]
+    seen = {s.key for s in work}
+    while work:
+        child = work.pop()
+        for parent, keyword in above.get(child.key, ()):
+            signature = document.signature(parent)
+            if parent.key not in reached or (signature, keyword) in found.residual:
+                continue
+            positive = signature in holding
+            if _misjudged(parent, keyword, positive, document.signature(child) in holding):
+                found.residual[signature, keyword] = positive
+            if _evaluates(keyword):
+                found.residual |= {(signature, k): positive for k in UNEVALUATED if parent.has(k)}
+            if parent.key not in seen:
+                seen.add(parent.key)
+                work.append(parent)
+
+
+def _misjudged(parent: Schema, keyword: str, positive: bool, assumed: bool) -> bool:
+    """Whether a keyword can't be judged by a sub-schema in which something is taken for true (`assumed`) or false.
+    `positive`: the schema around it may have to hold, else it only has to fail."""
+    if _polarity(parent, keyword, True, False) == (True, True):
+        return True
+    return assumed and positive == (keyword == "not")
+
+
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+
+
+def _evaluates(keyword: str) -> bool:
+    """Whether a sub-schema's annotations count for the schema around it."""
+    return keyword == "$ref" or KEYWORDS[keyword].in_place
 
 
 def _counts_unknown_keys(schema: Schema) -> bool:
@@ -243,9 +318,9 @@ def _loops(document: Document, limit: int) -> Iterator[Diagnostic]:
             child = next(below, None)
             if child is None:
                 path.pop()
-                on_path.discard(schema.pointer)
-                done.add(schema.pointer)
-            elif child.pointer in on_path:
+                on_path.discard(schema.key)
+                done.add(schema.key)
+            elif child.key in on_path:
                 yield loop(child)
             else:
                 _enter(document, child, path, on_path, done)
@@ -260,9 +335,9 @@ def _enter(
     on_path: set[str],
     done: set[str],
 ) -> None:
-    if schema.pointer not in done:
+    if schema.key not in done:
         path.append((schema, _in_place(document, schema)))
-        on_path.add(schema.pointer)
+        on_path.add(schema.key)
 
 
 def _in_place(document: Document, schema: Schema) -> Iterator[Schema]:

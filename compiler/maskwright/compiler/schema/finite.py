@@ -39,8 +39,7 @@ def _items(document: Document, schema: Schema) -> list[Schema | None]:
     """The schemas that items are under; None for items under none (or under what isn't a schema)."""
 
     def child(keyword: str, key: int | None = None) -> Schema | None:
-        where = schema.at(keyword) if key is None else f"{schema.at(keyword)}/{key}"
-        return document.schemas.get(where) if schema.has(keyword) else None
+        return document.schemas.get(schema.below(keyword, key)) if schema.has(keyword) else None
 
     items = schema.get("items")
     if schema.draft >= Draft.D2020:
@@ -56,10 +55,10 @@ def finite_values(
 ) -> list[Any] | None:
     """A finite superset of the values for which the schema holds, None when none is plain to see."""
     known = {} if known is None else known
-    if schema.pointer not in known:
-        known[schema.pointer] = None  # what refers to itself isn't plain
-        known[schema.pointer] = _finite_values(document, schema, known)
-    return known[schema.pointer]
+    if schema.key not in known:
+        known[schema.key] = None  # what refers to itself isn't plain
+        known[schema.key] = _finite_values(document, schema, known)
+    return known[schema.key]
 
 
 def _finite_values(document: Document, schema: Schema, known: dict[str, list[Any] | None]) -> list[Any] | None:

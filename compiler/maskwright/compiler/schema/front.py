@@ -11,24 +11,25 @@ specialise  cut what can't finish                                (../automaton/s
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.compiler.automaton.explore import explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
-from maskwright.compiler.diagnostics import Diagnostic, gather
+from maskwright.compiler.diagnostics import CompileError, Diagnostic, gather
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.check import Treatment, check
 from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import Space
 from maskwright.compiler.schema.goals import Goal
+from maskwright.compiler.schema.keywords import DRAFTS
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.layout import root_nest
 from maskwright.compiler.schema.lower import Lowering
-from maskwright.compiler.schema.read import read_source
+from maskwright.compiler.schema.read import Source, read_resources, read_source
 from maskwright.compiler.schema.values import RootFrame, Values
 
 RECURSION = 20_000
@@ -46,18 +47,35 @@ class SchemaResult:
 
 
 def compile_schema(
-    source: str | bytes | dict[str, Any] | bool,
+    source: Source,
     options: CompileOptions | None = None,
     limits: Limits | None = None,
     library: ByteAutomaton | None = None,
     deadline: float | None = None,
+    resources: Mapping[str, Source] | None = None,
 ) -> SchemaResult:
     """The automaton of the texts of a schema's valid instances in canonical form.
 
-    `deadline` is a `time.monotonic` value. Raises CompileError with every independent fault, LimitExceeded.
+    `resources`: schemas by URI (without fragment) that references may lead to. `deadline` is a `time.monotonic`
+    value. Raises CompileError with every independent fault, LimitExceeded.
     """
     options, limits = options or CompileOptions(), limits or Limits()
-    document = Document(read_source(source, limits))
+    try:
+        return _compile(read_source(source, limits), options, limits, library, deadline, resources or {})
+    except CompileError as e:
+        e.diagnostics = [in_its_source(d) for d in e.diagnostics]
+        raise
+
+
+def _compile(
+    value: Any,
+    options: CompileOptions,
+    limits: Limits,
+    library: ByteAutomaton | None,
+    deadline: float | None,
+    resources: Mapping[str, Source],
+) -> SchemaResult:
+    document = Document(value, DRAFTS[options.draft], read_resources(resources, limits))
     space = Space()
     languages = Languages(space, options, limits, deadline)
     found = check(document, languages, options, limits)
@@ -70,19 +88,16 @@ def compile_schema(
         frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))
         raw = explore(frame, library, limits=limits, deadline=deadline)
         automaton = specialise(raw, limits)
-    return SchemaResult(automaton, _with_unjudged(found.treatment, document, values), found.notes)
+    found.residual |= dict.fromkeys(values.unjudged, True)
+    return SchemaResult(automaton, found.treatment, [in_its_source(d) for d in found.notes])
 
 
-def _with_unjudged(treatment: list[Treatment], document: Document, values: Values) -> list[Treatment]:
-    """What was found residual only while frames were made is marked so at every place that says the same."""
-    if not values.unjudged:
-        return treatment
-    out: list[Treatment] = []
-    for pointer, keyword, how in treatment:
-        schema = document.schemas[pointer.rpartition("/")[0]]
-        left = (document.signature(schema), keyword) in values.unjudged
-        out.append((pointer, keyword, "residual" if left else how))
-    return out
+def in_its_source(diagnostic: Diagnostic) -> Diagnostic:
+    """A place in a supplied resource as the resource's URI and a pointer in it."""
+    uri, found, pointer = (diagnostic.pointer or "").partition("#")
+    if not found or uri.startswith("/") or not uri:
+        return diagnostic
+    return replace(diagnostic, source=uri, pointer=pointer)
 
 
 @contextmanager

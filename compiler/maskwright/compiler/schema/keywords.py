@@ -25,6 +25,8 @@ class Draft(IntEnum):
 
 
 DEFAULT_DRAFT = Draft.D2020
+TITLES = {Draft.D4: "4", Draft.D6: "6", Draft.D7: "7", Draft.D2019: "2019-09", Draft.D2020: "2020-12"}
+DRAFTS = {title: draft for draft, title in TITLES.items()}
 _SCHEMA_URIS = {
     "json-schema.org/draft-04/schema": Draft.D4,
     "json-schema.org/draft-06/schema": Draft.D6,

@@ -55,13 +55,13 @@ class Languages:
         except CompileError as e:
             raise CompileError([replace(d, pointer=pointer) for d in e.diagnostics]) from None
 
-    def enforces(self, format_name: str) -> bool:
-        """Whether a format is judged; the others are annotations."""
-        return self.options.formats == "enforce" and format_name in FORMATS
+    def enforces(self, format_name: str, asserted: bool = False) -> bool:
+        """Whether a format is judged; the others are annotations. `asserted`: the schema's dialect asks for it."""
+        return (asserted or self.options.formats == "enforce") and format_name in FORMATS
 
-    def format(self, name: str) -> Formula:
+    def format(self, name: str, asserted: bool = False) -> Formula:
         """True for what isn't enforced."""
-        if not self.enforces(name):
+        if not self.enforces(name, asserted):
             return TRUE
         return self.space.atom(Matches(name, format_language(name), possible_language(name), True))
 

@@ -26,6 +26,7 @@ from maskwright.compiler.schema.atoms import (
     Members,
     Props,
 )
+from maskwright.compiler.schema.dialects import PLAIN
 from maskwright.compiler.schema.document import Document, Schema, escape
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space, constant
 from maskwright.compiler.schema.keywords import Draft
@@ -84,18 +85,19 @@ class Lowering:
     def through(self, schema: Schema) -> Schema:
         """Where a schema that is nothing but a reference leads."""
         seen: set[str] = set()
-        while isinstance(schema.value, dict) and schema.has("$ref") and schema.pointer not in seen:
-            seen.add(schema.pointer)
+        while isinstance(schema.value, dict) and schema.has("$ref") and schema.key not in seen:
+            seen.add(schema.key)
             others = (k for k in schema.value if k != "$ref" and schema.has(k))
-            if any(k in BY_KEYWORD for k in others):
+            targets = self.targets(schema)
+            if any(k in BY_KEYWORD for k in others) or not targets:
                 break
-            schema = self.targets(schema)[0]
+            schema = targets[0]
         if isinstance(schema.value, dict) and not any(k in BY_KEYWORD and schema.has(k) for k in schema.value):
             return self._constant_schema(True, schema)
         return schema
 
     def targets(self, schema: Schema) -> list[Schema]:
-        """Where references lead. Those that depend on who refers (residual) are left out."""
+        """Where references lead. Those to resources that nobody supplied (residual) are left out."""
         out = []
         for found in self.document.references(schema):
             if isinstance(found, Diagnostic):
@@ -149,19 +151,19 @@ class Lowering:
             return ""
         origins = {self._origins.get(a) for f in formulas for a in f.atoms}
         origin = origins.pop() if len(origins) == 1 else None
-        known = origin is not None and any(origin.pointer in self.same_value(s) for s in schemas)
-        return origin.place if origin is not None and known else schemas[0].place
+        known = origin is not None and any(origin.key in self.same_value(s) for s in schemas)
+        return origin.pointer if origin is not None and known else schemas[0].pointer
 
     def same_value(self, schema: Schema) -> dict[str, Schema]:
-        """The schema and all that judge the same value because of it, by pointer."""
+        """The schema and all that judge the same value because of it, by key."""
         found = self._same_value.get(schema)
         if found is None:
             found = self._same_value[schema] = {}
             work = [schema]
             while work:
                 s = work.pop()
-                if s.pointer not in found:
-                    found[s.pointer] = s
+                if s.key not in found:
+                    found[s.key] = s
                     if isinstance(s.value, dict):
                         work += self.targets(s)
                         work += [child for k, _, child in self.document.children(s) if k in _IN_PLACE]
@@ -219,8 +221,8 @@ class Lowering:
         text = repr(value)
         found = self._constants.get(text)
         if found is None:
-            pointer = f"{near.pointer}#{len(self._constants)}"
-            found = Schema(value, pointer, near.base, Draft.D2020, near.resource, near.place)
+            key, dialect = f"{near.key}#{len(self._constants)}", PLAIN[Draft.D2020]
+            found = Schema(value, key, near.base, dialect, near.resource, near.pointer, near.context)
             self._constants[text] = found
         return found
 

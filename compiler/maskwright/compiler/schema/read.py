@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -23,7 +23,11 @@ MAX_NUMBER_LENGTH = 1000
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
-def read_source(source: str | bytes | dict[str, Any] | bool, limits: Limits) -> Any:
+Source = str | bytes | dict[str, Any] | bool
+"""JSON text, its UTF-8 bytes, or the decoded value."""
+
+
+def read_source(source: Source, limits: Limits) -> Any:
     """The JSON value of a schema given as text, UTF-8 bytes, or an already decoded value.
 
     Raises CompileError (INVALID_SOURCE), LimitExceeded (`source_bytes`, `schema_depth`).
@@ -51,6 +55,36 @@ def _read(text: str, limits: Limits) -> Any:
     if not isinstance(value, dict | bool):
         raise CompileError(_not_a_schema(value))
     return value
+
+
+def read_resources(resources: Mapping[str, Source], limits: Limits) -> dict[str, Any]:
+    """Their values by URI. Raises CompileError with the URI as `source`, LimitExceeded for all of them together."""
+    out: dict[str, Any] = {}
+    faults: list[Diagnostic] = []
+    size = 0
+    for uri, source in resources.items():
+        if not isinstance(uri, str) or not uri or uri[0] in "/@" or "#" in uri.rstrip("#"):
+            faults.append(
+                Diagnostic(
+                    Code.INVALID_SOURCE,
+                    f"{uri!r} names no resource",
+                    detail={"uri": str(uri)},
+                    hint="give an absolute URI without a fragment",
+                )
+            )
+            continue
+        try:
+            out[uri.rstrip("#")] = value = read_source(source, limits)
+            size += len(json.dumps(value, default=str))
+        except LimitExceeded:
+            raise
+        except CompileError as e:
+            faults += [replace(d, source=uri) for d in e.diagnostics]
+    if faults:
+        raise CompileError(faults)
+    if size > limits.source_bytes:
+        raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
+    return out
 
 
 def check_depth(text: str, limit: int) -> None:
@@ -93,12 +127,30 @@ def _encode(text: str) -> bytes:
 def _write(value: Any, limits: Limits) -> str:
     if not isinstance(value, dict | bool):
         raise CompileError(invalid("a schema is an object or a boolean", pointer="", type=type(value).__name__))
+    fault = _odd_key(value, limits)
+    if fault is not None:
+        raise CompileError(fault)
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, limits.schema_depth + 1, "read") from None
     except (TypeError, ValueError) as e:
         raise CompileError(invalid(f"the value isn't JSON: {e}")) from None
+
+
+def _odd_key(value: Any, limits: Limits) -> Diagnostic | None:
+    """Of a decoded value a key that isn't a string: `json` would turn it into one."""
+    work: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    while work:
+        at, path = work.pop()
+        if len(path) > limits.schema_depth:
+            raise LimitExceeded("schema_depth", limits.schema_depth, len(path), "read")
+        for key, below in at.items() if isinstance(at, dict) else enumerate(at):
+            if isinstance(at, dict) and not isinstance(key, str):
+                return invalid(f"the key {key!r} isn't a string", make_pointer(path), key=repr(key))
+            if isinstance(below, dict | list | tuple):
+                work.append((below, (*path, str(key))))
+    return None
 
 
 def parse_json(text: str) -> Any:

@@ -101,9 +101,9 @@ def _groups(
 ) -> Iterator[tuple[Schema, Formula]]:
     """Every schema that judges the same value as `schema`, with when its annotations count; each pair
     once."""
-    if condition is FALSE or not isinstance(schema.value, dict) or (schema.pointer, condition) in seen:
+    if condition is FALSE or not isinstance(schema.value, dict) or (schema.key, condition) in seen:
         return
-    seen.add((schema.pointer, condition))
+    seen.add((schema.key, condition))
     yield schema, condition
     for target in low.targets(schema):
         yield from _groups(low, target, condition, kind, seen)

@@ -149,8 +149,7 @@ class CompileFlow:
         seconds = order.limits.compile_seconds * KILL_FACTOR + KILL_EXTRA_SECONDS
         result = await self._run(job, seconds)
         if isinstance(result, Overrun):
-            message = f"not done within {order.limits.compile_seconds:g} s"
-            raise RegistryError(Reason.COMPILE_TIMEOUT, message, diagnostics=result.diagnostics)
+            raise _overran(order.limits, result)
         if isinstance(result, Refused):
             digest = await asyncio.to_thread(self._keep_refusal, order, names, result)
             raise _refused(result.diagnostics, digest)
@@ -161,7 +160,10 @@ class CompileFlow:
         began, outcome = time.perf_counter(), "CANCELLED"
         try:
             result = await self._pool.run(self._task, job, seconds=seconds)
-            outcome = {Compiled: "done", Refused: "refused"}.get(type(result), str(Reason.COMPILE_TIMEOUT))
+            if isinstance(result, Overrun):
+                outcome = str(_overran(job.limits, result).reason)
+            else:
+                outcome = "done" if isinstance(result, Compiled) else "refused"
         except RegistryError as error:
             outcome = str(error.reason)
             raise
@@ -213,6 +215,14 @@ def _check_request(request: RequestRecord, names: _Keys) -> None:
             f"request id {request.request_id!r} was used for another request",
             {"request_id": request.request_id},
         )
+
+
+def _overran(limits: Limits, overrun: Overrun) -> RegistryError:
+    if overrun.limit_name == "compile_memory":
+        message, reason = f"more than {limits.compile_memory} bytes of memory", Reason.COMPILE_MEMORY
+    else:
+        message, reason = f"not done within {limits.compile_seconds:g} s", Reason.COMPILE_TIMEOUT
+    return RegistryError(reason, message, diagnostics=overrun.diagnostics)
 
 
 def _refused(diagnostics: list[dict[str, Any]], digest: Digest | None) -> RegistryError:

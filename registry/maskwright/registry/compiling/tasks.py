@@ -1,9 +1,10 @@
 """What runs inside a compiling child process: plain functions from picklable values to picklable values.
 
 A child keeps the vocabularies it used last, since reading one takes seconds and every job needs one. What a
-source did wrong comes back as `Refused`; running out of time inside the compiler as `Overrun`, which says
-nothing about the source and must not be remembered. The compiler's engine is imported by the first job, so
-that the server itself never loads it.
+source did wrong comes back as `Refused`; running out of time or memory inside the compiler as `Overrun`, which
+says nothing about the source and must not be remembered; what's wrong with a vocabulary or with the compiler is
+raised. The compiler's engine is imported by the first job, or by `warm_compiler`, so that the server itself never
+loads it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.diagnostics import CompileError, LimitExceeded
-from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.options import RESOURCE_LIMITS, CompileOptions, Limits
+
+from .child import memory_growth
 
 if TYPE_CHECKING:
     from maskwright.compiler import Vocabulary
 
 KEPT_VOCABULARIES = 2
-RESOURCE_LIMITS = frozenset({"compile_seconds"})
-"""Limits whose being passed depends on the machine, not on the source alone."""
-
 _vocabularies: OrderedDict[str, tuple[Vocabulary, str]] = OrderedDict()
 
 
@@ -62,7 +62,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class Overrun:
+    """`limit_name`: the limit of `RESOURCE_LIMITS` that was passed."""
+
     diagnostics: list[dict[str, Any]]
+    limit_name: str = "compile_seconds"
 
 
 @dataclass(frozen=True)
@@ -78,25 +81,38 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
     """Compiles one source. Costs what the compiler costs, and reading the vocabulary the first time."""
     from maskwright.compiler import Compiler
 
+    vocabulary, pack_hash = _vocabulary(job.tokenizer_path, job.fingerprint)
+    compiler = Compiler(vocabulary, options=job.options, limits=job.limits)
+    compile_kind = {
+        "json_schema": compiler.compile_json_schema,
+        "regex": compiler.compile_regex,
+        "lark": compiler.compile_lark,
+        "gbnf": compiler.compile_gbnf,
+        "tools": compiler.compile_tools,
+    }[job.kind]
     try:
-        vocabulary, pack_hash = _vocabulary(job.tokenizer_path, job.fingerprint)
-        compiler = Compiler(vocabulary, options=job.options, limits=job.limits)
-        compile_kind = {
-            "json_schema": compiler.compile_json_schema,
-            "regex": compiler.compile_regex,
-            "lark": compiler.compile_lark,
-            "gbnf": compiler.compile_gbnf,
-            "tools": compiler.compile_tools,
-        }[job.kind]
-        result = compile_kind(job.source)
-        artifact = result.to_bytes()
+        with memory_growth(job.limits.compile_memory):
+            result = compile_kind(job.source)
+            artifact, report = result.to_bytes(), plain_report(result.report)
     except LimitExceeded as error:
-        kind = Overrun if error.limit_name in RESOURCE_LIMITS else Refused
-        return kind([d.to_json() for d in error.diagnostics])
+        diagnostics = [d.to_json() for d in error.diagnostics]
+        return Overrun(diagnostics, error.limit_name) if error.limit_name in RESOURCE_LIMITS else Refused(diagnostics)
     except CompileError as error:
         return Refused([d.to_json() for d in error.diagnostics])
     pack = None if pack_hash == job.known_pack else vocabulary.pack_bytes()
-    return Compiled(artifact, plain_report(result.report), pack_hash, pack)
+    return Compiled(artifact, report, pack_hash, pack)
+
+
+def warm_compiler(tokenizer_path: str = "", fingerprint: str = "") -> None:
+    """Loads the compiler with its kernels, and a vocabulary if one is given, by compiling something small."""
+    from maskwright.compiler import Compiler
+
+    if tokenizer_path:
+        vocabulary, _ = _vocabulary(tokenizer_path, fingerprint)
+        Compiler(vocabulary).compile_json_schema(_WARMING)
+
+
+_WARMING = '{"properties": {"a": {"items": {"enum": ["b", 1]}}, "c": {"pattern": "^d+$"}}, "required": ["c"]}'
 
 
 def read_tokenizer(path: str) -> ReadTokenizer | Refused:

@@ -81,7 +81,7 @@ TANGLED = DemoSchema(
             for name in _NAMES
         ],
     },
-    profile="small",
+    profile="strict",
     refused=True,
 )
 

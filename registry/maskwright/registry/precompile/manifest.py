@@ -10,7 +10,7 @@
     source = "schemas/refund.json"
     tokenizers = ["llama"]         # default: all
     kind = "json_schema"           # default: by suffix
-    limits_profile = "small"
+    limits_profile = "strict"
     options = { max_nesting = 8 }  # over those above
 
 Paths are relative to the manifest. Every fault is told with its place, and all of them at once.

@@ -52,6 +52,8 @@ class TokenizerServicer(tokenizer_pb2_grpc.TokenizerServiceServicer):
             first = result.diagnostics[0]["message"]
             raise RegistryError(Reason.INVALID_TOKENIZER, first, diagnostics=result.diagnostics)
         record, created = await asyncio.to_thread(self._keep, upload, result)
+        if created:
+            self._pool.refresh()
         return tokenizer_pb2.RegisterResponse(tokenizer=tokenizer_message(record), created=created)
 
     async def List(
