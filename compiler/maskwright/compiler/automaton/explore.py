@@ -25,7 +25,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -301,6 +301,14 @@ class _Explorer:
             found = self.moves[target, ()] = Move(target)
         return found
 
+    def call(self, symbol: int, move: Move) -> Move:
+        """The move of the callee's first byte, on top of the call's symbol; one object for equal moves."""
+        key = (move.target, (symbol, *move.pushes))
+        found = self.moves.get(key)
+        if found is None:
+            found = self.moves[key] = Move(*key)
+        return found
+
     def edges(self, control: int, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...] = ()) -> tuple[Edge, ...]:
         """The control's edges, calls resolved to their callee's state after the first byte."""
         if control in done:
@@ -312,13 +320,10 @@ class _Explorer:
         found = [Edge(low, high, self.stay(target)) for low, high, target in taken]
         for symbol, call in self.calls[n]:
             s = self.out.first_symbol + symbol
-            for e in self.entry_edges(call, done, (*chain, control)):
-                key = (e.move.target, (s, *e.move.pushes))
-                move = self.moves.get(key)
-                if move is None:
-                    move = self.moves[key] = Move(*key)
-                for low, high in _restrict(e.low, e.high, call.first):
-                    found.extend(Edge(x, y, move) for x, y in _without(low, high, taken))
+            entered = self.entry_edges(call, done, (*chain, control))
+            if taken or call.first is not None:
+                entered = _within(entered, _without(ALL_BYTES if call.first is None else call.first, taken))
+            found.extend([Edge(low, high, self.call(s, move)) for low, high, move in entered])
         found.sort(key=lambda e: e.low)
         for one, two in itertools.pairwise(found):
             if two.low <= one.high:
@@ -327,21 +332,34 @@ class _Explorer:
         return done[control]
 
 
-def _restrict(low: int, high: int, first: Ranges | None) -> Iterator[tuple[int, int]]:
-    if first is None:
-        yield low, high
-        return
-    for a, b in first:
-        if max(a, low) <= min(b, high):
-            yield max(a, low), min(b, high)
+ALL_BYTES: Ranges = ((0, 255),)
 
 
-def _without(low: int, high: int, taken: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    for a, b, _ in taken:
-        if b < low or a > high:
-            continue
-        if a > low:
-            yield low, a - 1
-        low = b + 1
-    if low <= high:
-        yield low, high
+def _without(ranges: Ranges, taken: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """`ranges` less the taken ones, ascending; both are disjoint, `taken` ascends."""
+    out = []
+    for low, high in sorted(ranges):
+        for a, b, _ in taken:
+            if b < low or a > high:
+                continue
+            if a > low:
+                out.append((low, a - 1))
+            low = b + 1
+        if low <= high:
+            out.append((low, high))
+    return out
+
+
+def _within(edges: tuple[Edge, ...], ranges: list[tuple[int, int]]) -> tuple[Edge, ...]:
+    """The parts of edges that lie in the ranges; both ascend."""
+    out = []
+    at, n = 0, len(ranges)
+    for low, high, move in edges:
+        while at < n and ranges[at][1] < low:
+            at += 1
+        k = at
+        while k < n and ranges[k][0] <= high:
+            a, b = ranges[k]
+            out.append(Edge(max(a, low), min(b, high), move))
+            k += 1
+    return tuple(out)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Hashable
+from typing import TypeVar
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import out_of_time
@@ -29,8 +30,18 @@ def minimise(a: ByteAutomaton, limits: Limits | None = None, deadline: float | N
     return _renumber(a, _Refinement(a, limits or Limits(), deadline).run())
 
 
+Shape = tuple[tuple[int, int, int], ...]
+"""(low, high, n) for each range of bytes, ascending, n numbering the distinct moves by first appearance; of a symbol
+(verdict, -1, n) for each return. Neighbours with one move are one range.
+"""
+
+
 class _Refinement:
-    """Nodes 0..n-1 are the own controls, n.. the own symbols. Base controls and symbols are constants of their own."""
+    """Nodes 0..n-1 are the own controls, n.. the own symbols. Base controls and symbols are constants of their own.
+
+    What a node looks like is its shape and, for each of its distinct moves, the block of the target (and of pushed
+    symbols). Only where two moves have come to look alike is the shape made anew.
+    """
 
     def __init__(self, a: ByteAutomaton, limits: Limits, deadline: float | None) -> None:
         self.a, self.n, self.limits, self.deadline = a, len(a.edges), limits, deadline
@@ -39,49 +50,62 @@ class _Refinement:
         self.sizes = [self.size]
         self.looks: list[Hashable] = [None]
         """Of each block: the number of members, and the signature that those not looked at again have in common."""
-        self.moves: dict[Move, tuple[int, ...]] = {}
+        self.numbers: dict[Move, int] = {}
+        self.nodes: list[tuple[int, ...]] = []
+        """Of each distinct move its target and symbols as nodes; the base's are negative constants."""
+        self.blocks: dict[int, Hashable] = {}
+        """Of each move what it looks like, in this round."""
+        self.shapes: dict[Shape, int] = {}
+        self.kind: list[int] = [
+            *a.verdict, *(s.callee if s.callee < a.first_frame else -1 for s in a.symbols)
+        ]  # fmt: skip
         self.rows = [self.row(node) for node in range(self.size)]
-        """For each node its (low, high or -1, successors): a control's edges, a symbol's returns by verdict."""
         self.preds: list[list[int]] = [[] for _ in range(self.size)]
-        for node, row in enumerate(self.rows):
-            for succ in {s for _, _, nodes in row for s in nodes}:
+        for node, (_, _, moves) in enumerate(self.rows):
+            for succ in {s for m in moves for s in self.nodes[m]}:
                 if succ >= 0:
                     self.preds[succ].append(node)
 
-    def row(self, node: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    def row(self, node: int) -> tuple[Shape, int, list[int]]:
+        """A node's shape, the shape's number, its distinct moves."""
         if node < self.n:
-            return [(e.low, e.high, self.nodes(e.move)) for e in self.a.edges[node]]
-        returns = self.a.symbols[node - self.n].returns
-        return [(v, -1, self.nodes(m)) for v, m in enumerate(returns) if m is not None]
+            parts = [(e.low, e.high, self.number(e.move)) for e in self.a.edges[node]]
+        else:
+            returns = self.a.symbols[node - self.n].returns
+            parts = [(v, -1, self.number(m)) for v, m in enumerate(returns) if m is not None]
+        shape, moves = _canonical(parts)
+        return shape, self.shapes.setdefault(shape, len(self.shapes)), moves
 
-    def nodes(self, move: Move) -> tuple[int, ...]:
-        """Target and symbols as nodes; the base's are negative constants."""
-        found = self.moves.get(move)
+    def number(self, move: Move) -> int:
+        found = self.numbers.get(move)
         if found is None:
             a = self.a
+            found = self.numbers[move] = len(self.nodes)
             target = move.target - a.first_control if move.target >= a.first_control else -2 - 2 * move.target
-            found = self.moves[move] = (
-                target,
-                *(self.n + s - a.first_symbol if s >= a.first_symbol else -3 - 2 * s for s in move.pushes),
+            self.nodes.append(
+                (target, *(self.n + s - a.first_symbol if s >= a.first_symbol else -3 - 2 * s for s in move.pushes))
             )
         return found
 
-    def sign(self, node: int) -> Hashable:
-        block = self.block
-        keys: dict[tuple[int, ...], tuple[int, ...]] = {}
-        out: list[tuple[int, int, tuple[int, ...]]] = []
-        for low, high, nodes in self.rows[node]:
-            k = keys.get(nodes)
-            if k is None:
-                k = keys[nodes] = tuple(block[x] if x >= 0 else x for x in nodes)
-            if high >= 0 and out and out[-1][2] == k and out[-1][1] + 1 == low:
-                out[-1] = (out[-1][0], high, k)
+    def look_of(self, move: int) -> Hashable:
+        """Where a move leads, in this round."""
+        found = self.blocks.get(move)
+        if found is None:
+            block, nodes = self.block, self.nodes[move]
+            if len(nodes) == 1:
+                found = block[nodes[0]] if nodes[0] >= 0 else nodes[0]
             else:
-                out.append((low, high, k))
-        if node < self.n:
-            return (self.a.verdict[node], tuple(out))
-        sym = self.a.symbols[node - self.n]
-        return (sym.callee if sym.callee < self.a.first_frame else -1, tuple(out))
+                found = tuple([block[x] if x >= 0 else x for x in nodes])
+            self.blocks[move] = found
+        return found
+
+    def sign(self, node: int) -> Hashable:
+        shape, number, moves = self.rows[node]
+        looks = [self.look_of(m) for m in moves]
+        if len(looks) > 1 and len(set(looks)) < len(looks):
+            shape, looks = _canonical([(low, high, looks[i]) for low, high, i in shape])
+            number = self.shapes.setdefault(shape, len(self.shapes))
+        return (self.kind[node], node < self.n, number, *looks)
 
     def run(self) -> list[int]:
         dirty = list(range(self.size))
@@ -89,6 +113,7 @@ class _Refinement:
         while dirty:
             rounds += 1
             self.check(rounds)
+            self.blocks.clear()
             touched: dict[int, dict[Hashable, list[int]]] = {}
             for node in dirty:
                 touched.setdefault(self.block[node], {}).setdefault(self.sign(node), []).append(node)
@@ -117,6 +142,22 @@ class _Refinement:
             for node in part:
                 self.block[node] = new
                 dirty.update(dict.fromkeys(self.preds[node]))
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+def _canonical(parts: list[tuple[int, int, T]]) -> tuple[Shape, list[T]]:
+    """The shape of ranges, and its distinct moves in the shape's order."""
+    index: dict[T, int] = {}
+    out: list[tuple[int, int, int]] = []
+    for low, high, move in parts:
+        i = index.setdefault(move, len(index))
+        if high >= 0 and out and out[-1][2] == i and out[-1][1] + 1 == low:
+            out[-1] = (out[-1][0], high, i)
+        else:
+            out.append((low, high, i))
+    return tuple(out), list(index)
 
 
 class _Quotient:
@@ -163,82 +204,93 @@ class _Quotient:
             self.symbol_order.append(s)
         return found
 
-    def move(self, m: Move) -> Move:
-        return Move(self.control(m.target), tuple(self.symbol(s) for s in m.pushes))
+    def discover(self, m: Move) -> None:
+        self.control(m.target)
+        for s in m.pushes:
+            self.symbol(s)
 
 
 def _renumber(a: ByteAutomaton, block: list[int]) -> ByteAutomaton:
     q = _Quotient(a, block)
-    start = q.control(a.start) if a.start is not None else None
-    entries = {name: q.control(c) for name, c in a.entries.items()}
-    edges: list[list[tuple[int, int, Move]]] = []
-    returns: list[list[Move | None]] = []
-    while len(edges) < len(q.order) or len(returns) < len(q.symbol_order):
-        if len(edges) < len(q.order):
-            edges.append([(e.low, e.high, q.move(e.move)) for e in a.edges_of(q.order[len(edges)])])
+    if a.start is not None:
+        q.control(a.start)
+    for c in a.entries.values():
+        q.control(c)
+    controls = symbols = 0
+    while controls < len(q.order) or symbols < len(q.symbol_order):
+        if controls < len(q.order):
+            for m in dict.fromkeys(e.move for e in a.edges_of(q.order[controls])):
+                q.discover(m)
+            controls += 1
         else:
-            old = a.symbol(q.symbol_order[len(returns)])
-            returns.append([None if m is None else q.move(m) for m in old.returns])
-    return _lay_out(a, q, edges, returns, start, entries)
+            for r in a.symbol(q.symbol_order[symbols]).returns:
+                if r is not None:
+                    q.discover(r)
+            symbols += 1
+    return _lay_out(a, q)
 
 
-def _lay_out(
-    a: ByteAutomaton,
-    q: _Quotient,
-    edges: list[list[tuple[int, int, Move]]],
-    returns: list[list[Move | None]],
-    start: int | None,
-    entries: dict[str, int],
-) -> ByteAutomaton:
-    """Sorts by frame, so that a frame's controls and symbols are contiguous, and writes the result."""
-    frames: dict[int, int] = {}
-    for c in q.order:
-        frames.setdefault(q.frame(a.frame_of(c)), a.first_frame + len(frames))
+class _Places:
+    """Final numbers: sorted by frame, so that a frame's controls and symbols are contiguous."""
 
-    def frame(f: int) -> int:
-        return f if f < a.first_frame else frames[q.frame(f)]
+    def __init__(self, a: ByteAutomaton, q: _Quotient) -> None:
+        self.a, self.q = a, q
+        self.frames: dict[int, int] = {}
+        for c in q.order:
+            self.frames.setdefault(q.frame(a.frame_of(c)), a.first_frame + len(self.frames))
+        self.controls = sorted(q.order, key=lambda c: self.frame(a.frame_of(c)))
+        self.symbols = sorted(q.symbol_order, key=lambda s: self.frame(a.symbol(s).caller))
+        self.control_place = {q.control(c): a.first_control + n for n, c in enumerate(self.controls)}
+        self.symbol_place = {q.symbol(s): a.first_symbol + n for n, s in enumerate(self.symbols)}
+        self.moves: dict[Move, Move] = {}
 
-    by_frame = sorted(range(len(q.order)), key=lambda i: frame(a.frame_of(q.order[i])))
-    place = {a.first_control + i: a.first_control + n for n, i in enumerate(by_frame)}
-    by_caller = sorted(range(len(q.symbol_order)), key=lambda i: frame(a.symbol(q.symbol_order[i]).caller))
-    symbol_place = {a.first_symbol + i: a.first_symbol + n for n, i in enumerate(by_caller)}
+    def frame(self, f: int) -> int:
+        return f if f < self.a.first_frame else self.frames[self.q.frame(f)]
 
-    def move(m: Move) -> Move:
-        return Move(place.get(m.target, m.target), tuple(symbol_place.get(s, s) for s in m.pushes))
+    def control(self, c: int) -> int:
+        return c if c < self.a.first_control else self.control_place[self.q.control(c)]
 
+    def symbol(self, s: int) -> int:
+        return s if s < self.a.first_symbol else self.symbol_place[self.q.symbol(s)]
+
+    def move(self, m: Move) -> Move:
+        found = self.moves.get(m)
+        if found is None:
+            found = self.moves[m] = Move(self.control(m.target), tuple([self.symbol(s) for s in m.pushes]))
+        return found
+
+
+def _lay_out(a: ByteAutomaton, q: _Quotient) -> ByteAutomaton:
+    p = _Places(a, q)
     out = ByteAutomaton(base=a.base, accepting_verdicts=a.accepting_verdicts)
-    out.frames = [FrameInfo("") for _ in frames]
-    for old, new in frames.items():
+    out.frames = [FrameInfo("") for _ in p.frames]
+    for old, new in p.frames.items():
         info = a.frame_info(old)
         out.frames[new - a.first_frame] = FrameInfo(info.name, info.pointer)
-    for i in by_frame:
-        c = q.order[i]
-        out.edges.append(_joined(edges[i], move))
+    for c in p.controls:
+        out.edges.append(_joined(a.edges_of(c), p))
         out.verdict.append(a.verdict_of(c))
-        out.frame.append(frame(a.frame_of(c)))
+        out.frame.append(p.frame(a.frame_of(c)))
         # Merged frames may have declared other verdicts that nothing returns any more: what counts is what's left.
         info = out.frame_info(out.frame[-1])
         info.verdicts = max(info.verdicts, out.verdict[-1] + 1)
-    for i in by_caller:
-        sym = a.symbol(q.symbol_order[i])
-        callee = frame(sym.callee)
-        moves = [None if m is None else move(m) for m in returns[i][: out.frame_info(callee).verdicts]]
-        moves += [None] * (out.frame_info(callee).verdicts - len(moves))
-        out.symbols.append(Symbol(frame(sym.caller), callee, tuple(moves)))
-    out.start = place.get(start, start) if start is not None else None
-    out.entries = {name: place.get(c, c) for name, c in entries.items()}
+    for s in p.symbols:
+        sym = a.symbol(s)
+        callee = p.frame(sym.callee)
+        verdicts = out.frame_info(callee).verdicts
+        moves = [None if m is None else p.move(m) for m in sym.returns[:verdicts]]
+        out.symbols.append(Symbol(p.frame(sym.caller), callee, (*moves, *[None] * (verdicts - len(moves)))))
+    out.start = p.control(a.start) if a.start is not None else None
+    out.entries = {name: p.control(c) for name, c in a.entries.items()}
     return out
 
 
-def _joined(edges: list[tuple[int, int, Move]], move) -> tuple[Edge, ...]:  # type: ignore[no-untyped-def]
+def _joined(edges: tuple[Edge, ...], p: _Places) -> tuple[Edge, ...]:
     out: list[Edge] = []
-    cache: dict[Move, Move] = {}
     for low, high, m in edges:
-        new = cache.get(m)
-        if new is None:
-            new = cache[m] = move(m)
-        if out and out[-1].move == new and out[-1].high + 1 == low:
-            out[-1] = Edge(out[-1].low, high, new)
+        move = p.move(m)
+        if out and out[-1].move == move and out[-1].high + 1 == low:
+            out[-1] = Edge(out[-1].low, high, move)
         else:
-            out.append(Edge(low, high, new))
+            out.append(Edge(low, high, move))
     return tuple(out)

@@ -94,10 +94,48 @@ def _reach_through(symbols: _Symbols, move: Move, asking: int, look) -> Bits:  #
     return bits
 
 
+def all_finish(a: ByteAutomaton) -> bool:
+    """Whether every own control can finish, seen by what suffices: it accepts, or goes on to one that finishes, by a
+    call whose returns all finish. True is sure, False isn't.
+    """
+    first, first_symbol = a.first_control, a.first_symbol
+    finishes = bytearray(len(a.edges))
+    settled = bytearray(len(a.symbols))
+    asked: set[int] = set()
+
+    def returns_finish(s: int) -> bool:
+        own = s - first_symbol
+        if own < 0 or settled[own]:
+            return True
+        if own in asked:  # its own return pushes it
+            return False
+        asked.add(own)
+        settled[own] = all(m is None or move_finishes(m) for m in a.symbols[own].returns)
+        asked.discard(own)
+        return bool(settled[own])
+
+    def move_finishes(m: Move) -> bool:
+        own = m.target - first
+        return (own < 0 or bool(finishes[own])) and (not m.pushes or all(map(returns_finish, m.pushes)))
+
+    waiting = list(range(len(a.edges) - 1, -1, -1))  # targets are mostly found later
+    while waiting:
+        still = []
+        for i in waiting:
+            if a.verdict[i] >= 0 or any(map(move_finishes, distinct_moves(a.edges[i]))):
+                finishes[i] = 1
+            else:
+                still.append(i)
+        if len(still) == len(waiting):
+            return False
+        waiting = still
+    return True
+
+
 class _Specialiser:
     def __init__(self, a: ByteAutomaton, limits: Limits) -> None:
         self.a, self.limits = a, limits
-        self.found = reach(a)
+        self.found: list[Bits] = []
         self.first, self.first_frame, self.first_symbol = a.first_control, a.first_frame, a.first_symbol
         self.returns = _Symbols(a).returns
         self.base_reach: dict[int, Bits] = {}
@@ -118,12 +156,13 @@ class _Specialiser:
         verdicts = {v for f, v in zip(a.frame, a.verdict, strict=True) if v >= 0 and f == a.frame_of(a.start)}
         if not verdicts <= a.accepting_verdicts:
             return False
-        return all(self.found) and all(None not in s.returns for s in a.symbols)
+        return all(None not in s.returns for s in a.symbols) and all_finish(a)
 
     def run(self) -> ByteAutomaton:
         a, out = self.a, self.out
         if self.is_live():
             return a
+        self.found = reach(a)
         if a.start is not None:
             use = sum(1 << v for v in a.accepting_verdicts)
             if not self.live(a.start, use):
