@@ -30,8 +30,8 @@ class Artifact:
     """
 
     __slots__ = (
-        "_container", "automaton", "context_push", "context_rows", "contexts", "digest", "header", "machine",
-        "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
+        "__weakref__", "_container", "automaton", "context_push", "context_rows", "contexts", "digest", "header",
+        "machine", "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
