@@ -42,7 +42,9 @@ class Row:
     toward: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value is not None and value is not False and value != ""}
+        """The fields that say something."""
+        silent = (None, "", False)
+        return {name: value for name, value in vars(self).items() if not any(value is s for s in silent)}
 
 
 @dataclass(frozen=True)
