@@ -7,8 +7,8 @@ are some, and keeping to them keeps the invariant until the stop token. No more 
 
 What a mask costs depends on how far the end is:
 
-    far        n - 1 >= `most` + `Growth.any`   two look-ups. `most` is additive like `least`, with the greatest
-               verdict of each frame; `any` is the most that one token adds to it, wherever it begins
+    far        n - 1 >= `most` + the most that any token adds to it, wherever it begins: two look-ups. `most` is
+               additive like `least`, with the greatest verdict of each frame
     near       n - 1 >= least + growth          the growth of `least` by the worst token from here, known from an
                earlier visit to the same control under the same symbols; another look-up
     close      otherwise the legal tokens are run (places.py) and their bounds compared, about 1 to 10 ms for a
@@ -47,10 +47,11 @@ GrowthKey = tuple[int, tuple[int, ...], tuple[int, ...]]
 class Growth:
     """How much one token can add, shared by the matchers of an artifact.
 
-    any: to `most`, from any place; NEVER where returns push symbols, so that `most` isn't additive.
+    far[control]: `most` of the control and the most that any one token adds to `most`, from any place; NEVER where
+    returns push symbols, so that `most` isn't additive.
     """
 
-    __slots__ = ("_costs", "_depth", "_known", "_symbols", "any")
+    __slots__ = ("_costs", "_depth", "_known", "_symbols", "far")
 
     def __init__(self, costs: Costs) -> None:
         self._costs = costs
@@ -58,7 +59,9 @@ class Growth:
         self._known: dict[GrowthKey, int] = {}
         self._depth: dict[int, int] = {}
         pushing = any(node is not None and node < 0 for after in costs.graph.returns for node in after)
-        self.any = NEVER if pushing else self._find_any()
+        most = [costs.most(control) for control in range(len(costs.graph.edges))]
+        more = NEVER if pushing else self._find_any()
+        self.far = [m + more for m in most]
 
     def _find_any(self) -> int:
         g, costs, grows = self._costs.graph, self._costs, np.zeros(256, np.int64)
@@ -118,13 +121,14 @@ class Growth:
 class Budget:
     """Bounds along one sequence. `without`: stop tokens that are text; `end`: tokens that end a complete text."""
 
-    __slots__ = ("_bottom", "_costs", "_growth", "_results", "_stacks")
+    __slots__ = ("_costs", "_far", "_growth", "_results", "_stacks")
 
     def __init__(self, artifact: Artifact, without: frozenset[int], end: int) -> None:
         self._costs, self._growth = artifact_costs(artifact, without), artifact_growth(artifact, without)
         ends = ending_verdicts(artifact, self._costs.graph)
-        self._bottom: Level = (None, tuple(end if may_end else NEVER for may_end in ends), end, 0)
-        self._stacks: dict[int, Level] = {}
+        bottom: Level = (None, tuple(end if may_end else NEVER for may_end in ends), end, 0)
+        self._stacks: dict[int, Level] = {id(None): bottom}
+        self._far = self._growth.far
         self._results: dict[tuple[int, int], tuple[Stack, npt.NDArray[Any], npt.NDArray[Any], int]] = {}
 
     def least(self, control: int, stack: Stack) -> int:
@@ -133,9 +137,12 @@ class Budget:
         return min([t + rest[v] for v, t in self._costs.vector(control)], default=NEVER)
 
     def is_far(self, control: int, stack: Stack, left: int) -> bool:
-        """Whether every legal token leaves a bound of at most `left`, as far as look-ups tell."""
-        if left >= self._level(stack)[2] + self._growth.most(control) + self._growth.any:
-            return True
+        """Whether every legal token leaves a bound of at most `left`, told by sums alone."""
+        level = self._stacks.get(id(stack)) or self._level(stack)
+        return left >= level[2] + self._far[control]
+
+    def is_near(self, control: int, stack: Stack, left: int) -> bool:
+        """The same, told by what's known of the place."""
         key = self._growth.key(control, stack, None, self._down)
         growth = self._growth.get(key) if key else None
         return growth is not None and left >= self.least(control, stack) + growth
@@ -170,21 +177,18 @@ class Budget:
         return self._level(stack)[1]
 
     def _level(self, stack: Stack) -> Level:
-        if stack is None:
-            return self._bottom
         known = self._stacks
         found = known.get(id(stack))
         if found is None:
-            new, at = [], self._bottom
-            while stack is not None:
-                found = known.get(id(stack))
-                if found is not None:
-                    at = found
-                    break
+            new = []
+            while stack is not None and id(stack) not in known:
                 new.append(stack)
                 stack = stack[2]
+            at = known[id(stack)]
             if len(known) > KEPT_STACKS + 4 * at[3]:
+                bottom = known[id(None)]
                 known.clear()
+                known[id(None)] = bottom
             for stack in reversed(new):
                 symbol = stack[0]
                 at = (stack, self._costs.after(symbol, at[1]), at[2] + self._growth.symbol(symbol), at[3] + 1)

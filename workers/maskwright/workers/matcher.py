@@ -57,8 +57,9 @@ class Matcher:
     """
 
     __slots__ = (
-        "_artifact", "_budget", "_context_rows", "_dense", "_final", "_live", "_mask", "_moves", "_row_offset", "_rows",
-        "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_views", "stop_token_ids", "vocab_size",
+        "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_final", "_mask", "_moves", "_row_offset",
+        "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual", "_views", "stop_token_ids",
+        "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
@@ -78,7 +79,8 @@ class Matcher:
         self._context_rows, self._row_offset = artifact.context_rows, artifact.row_offset
         self._tokens = artifact.pack.token_cache
         self._budget: Budget | None = None
-        self._live: set[int] = set()  # entries whose row isn't empty
+        self._empty = artifact.empty_entries
+        self._unusual = bool(self._stop_text) or not stops
         self._mask: object = None
         self._views: list[memoryview] = []
         self._tails: list[memoryview] | None = None
@@ -119,46 +121,50 @@ class Matcher:
             view[:] = row
         else:
             self._rows.fill(view, entry >> 1)
-        if remaining is not None:
+        if remaining is not None and entry != TERMINATED:
             self._keep_budget(view, remaining)
         if entry & 1:
             for word, bit in self._stop_bits:
                 view[word] |= bit
-        elif self._stop_text:
-            for word, bit in self._stop_bits:
-                view[word] &= ~bit
-        if entry not in self._live:
+        elif entry in self._empty:
             self._check_live(view, entry)
+        if self._unusual:
+            self._fill_unusual(view, entry)
         if self._tails is not None:
             tail = self._tails[index]
             tail[:] = memoryview(bytes(tail.nbytes)).cast("I")
 
     def _keep_budget(self, view: memoryview, remaining: int) -> None:
-        control, _, stack, entry, _, _ = self._state
-        if entry == TERMINATED:
-            return
+        control, _, stack, _, _, _ = self._state
         budget = self._budget or self._make_budget()
-        if budget.is_far(control, stack, remaining - 1):
-            return
-        least = self.min_tokens_to_finish()
-        if remaining < least:
-            raise ValueError(f"{remaining} tokens remain, finishing takes up to {least}")
-        budget.keep(np.frombuffer(view, np.uint32), control, stack, remaining - 1)
+        if not budget.is_far(control, stack, remaining - 1):
+            least = self.min_tokens_to_finish()
+            if remaining < least:
+                raise ValueError(f"{remaining} tokens remain, finishing takes up to {least}")
+            if not budget.is_near(control, stack, remaining - 1):
+                budget.keep(np.frombuffer(view, np.uint32), control, stack, remaining - 1)
 
     def _make_budget(self) -> Budget:
         self._budget = Budget(self._artifact, self._stop_text, 1 if self._stops else 0)
         return self._budget
 
+    def _fill_unusual(self, view: memoryview, entry: int) -> None:
+        """A stop token that is text is no text; without a stop token even a complete text may be stuck."""
+        if not entry & 1:
+            for word, bit in self._stop_bits:
+                view[word] &= ~bit
+        self._check_live(view, entry)
+
     def _check_live(self, view: memoryview, entry: int) -> None:
-        if not np.frombuffer(view, np.uint32).any():
-            if entry & 1:
-                detail = "the text is complete, and there is no stop token to end it"
-            elif self._stop_text:
-                detail = f"every way on is a stop token that is text: {sorted(self._stop_text)}"
-            else:
-                detail = "the artifact's own mask is empty here"
-            raise self.dead_end(DeadEndCause.UNSUPPORTED, detail)
-        self._live.add(entry)
+        if np.frombuffer(view, np.uint32).any():
+            return
+        if entry & 1:
+            detail = "the text is complete, and there is no stop token to end it"
+        elif self._stop_text:
+            detail = f"every way on is a stop token that is text: {sorted(self._stop_text)}"
+        else:
+            detail = "the artifact's own mask is empty here"
+        raise self.dead_end(DeadEndCause.UNSUPPORTED, detail)
 
     def _bind(self, mask: Any) -> None:
         words = self._artifact.pack.words
@@ -368,7 +374,7 @@ class Matcher:
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
         other._mask, other._views, other._tails = None, [], None
-        other._budget, other._live = None, set(self._live)
+        other._budget = None
         return other
 
     def accepted(self) -> tuple[int | bytes, ...]:
