@@ -58,8 +58,8 @@ class Matcher:
 
     __slots__ = (
         "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_final", "_mask", "_moves", "_row_offset",
-        "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual", "_views", "stop_token_ids",
-        "vocab_size",
+        "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual", "_views",
+        "stop_token_ids", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
