@@ -21,7 +21,7 @@ from maskwright.compiler.artifact.writer import (
 from maskwright.compiler.automaton.ir import initial, may_end
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.build import build_tokens
-from maskwright.workers import Artifact, Matcher, VocabularyPack, allocate_token_bitmask
+from maskwright.workers import Artifact, DeadEnd, Matcher, VocabularyPack, allocate_token_bitmask
 from maskwright.workers.fingerprint import vocabulary_fingerprint
 
 STOP = "<stop>"
@@ -46,10 +46,14 @@ def test_the_matcher_agrees_with_brute_force(seed: int, hot: int) -> None:
         matcher.reset()
         config = initial(a)
         for _ in range(10):
-            matcher.fill_next_token_bitmask(mask, 0)
             want = np.array([legal(a, config, t) for t in tokens])
             if stop is not None:
                 want[stop] = may_end(a, config)
+            if not want.any():
+                with pytest.raises(DeadEnd):
+                    matcher.fill_next_token_bitmask(mask, 0)
+                break
+            matcher.fill_next_token_bitmask(mask, 0)
             got = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: len(tokens)].astype(bool)
             assert (got == want).all()
             assert matcher.is_accepting() == may_end(a, config)

@@ -81,7 +81,7 @@ class DiagnosticList(_message.Message):
     def __init__(self, diagnostics: _Optional[_Iterable[_Union[Diagnostic, _Mapping]]] = ..., omitted: _Optional[int] = ..., all: _Optional[_Union[Digest, _Mapping]] = ...) -> None: ...
 
 class CompileOptions(_message.Message):
-    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting", "grammar_start", "grammar_fallback", "grammar_strict")
+    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting", "grammar_start", "grammar_fallback", "grammar_strict", "default_max_length", "default_max_items", "default_max_digits")
     class Whitespace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WHITESPACE_UNSPECIFIED: _ClassVar[CompileOptions.Whitespace]
@@ -143,6 +143,9 @@ class CompileOptions(_message.Message):
     GRAMMAR_START_FIELD_NUMBER: _ClassVar[int]
     GRAMMAR_FALLBACK_FIELD_NUMBER: _ClassVar[int]
     GRAMMAR_STRICT_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_MAX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_MAX_DIGITS_FIELD_NUMBER: _ClassVar[int]
     whitespace: CompileOptions.Whitespace
     indent: int
     max_whitespace: int
@@ -154,7 +157,10 @@ class CompileOptions(_message.Message):
     grammar_start: str
     grammar_fallback: CompileOptions.GrammarFallback
     grammar_strict: bool
-    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ..., grammar_start: _Optional[str] = ..., grammar_fallback: _Optional[_Union[CompileOptions.GrammarFallback, str]] = ..., grammar_strict: bool = ...) -> None: ...
+    default_max_length: int
+    default_max_items: int
+    default_max_digits: int
+    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ..., grammar_start: _Optional[str] = ..., grammar_fallback: _Optional[_Union[CompileOptions.GrammarFallback, str]] = ..., grammar_strict: _Optional[bool] = ..., default_max_length: _Optional[int] = ..., default_max_items: _Optional[int] = ..., default_max_digits: _Optional[int] = ...) -> None: ...
 
 class Tokenizer(_message.Message):
     __slots__ = ("fingerprint", "name", "vocab_size", "file", "pack", "stop_token_ids", "logits_width")

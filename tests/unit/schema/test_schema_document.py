@@ -312,3 +312,9 @@ def test_property_order() -> None:
     lowering = Lowering(document, space, Languages(space, options, Limits(), None))
     names = lowering.order(document.root).names()
     assert names == ("z", "y", "k", "b", "a", "x", "i", "r", "p", "q", "s")
+
+
+@pytest.mark.parametrize("source", [True, "true", b"true"])
+def test_a_schema_may_be_a_boolean(source: Any) -> None:
+    automaton = compile_schema(source, CompileOptions(), Limits()).automaton
+    assert accepts(automaton, b'[1, {"a": null}]') and not accepts(automaton, b"[1,]")

@@ -9,7 +9,7 @@ import pytest
 from toy import ALPHABET, LONGEST, Toy, legal, run, start, toy
 
 from maskwright.compiler.automaton.ir import Configuration, may_end
-from maskwright.workers import Artifact, Matcher, VocabularyPack, allocate_token_bitmask
+from maskwright.workers import Artifact, DeadEnd, DeadEndCause, Matcher, VocabularyPack, allocate_token_bitmask
 
 EOS = 300
 
@@ -213,7 +213,10 @@ def test_stop_tokens_must_be_in_the_vocabulary(artifact: Artifact) -> None:
 def test_no_stop_token_at_all(artifact: Artifact) -> None:
     m = Matcher(artifact, stop_token_ids=[])
     assert m.accept_string("[]!")
-    assert mask_of(m) == set() and not m.accept_token(EOS)
+    with pytest.raises(DeadEnd, match="no stop token to end it") as caught:
+        mask_of(m)
+    assert caught.value.cause is DeadEndCause.UNSUPPORTED
+    assert not m.accept_token(EOS)
 
 
 def test_where_names_the_frame_and_what_may_follow(artifact: Artifact) -> None:

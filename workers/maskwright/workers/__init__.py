@@ -13,17 +13,31 @@ since it needs gRPC.
 """
 
 from maskwright.workers.artifact import Artifact
-from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
+from maskwright.workers.batch import BatchMatcher
+from maskwright.workers.errors import (
+    ArtifactError,
+    DeadEnd,
+    DeadEndCause,
+    PackNotFound,
+    SnapshotError,
+    WrongVocabulary,
+)
+from maskwright.workers.explain import Explanation, Place
 from maskwright.workers.masks import allocate_token_bitmask, apply_token_bitmask_inplace
-from maskwright.workers.matcher import Matcher, Place
+from maskwright.workers.matcher import Matcher
 from maskwright.workers.pack import VocabularyPack
 
 __all__ = [
     "Artifact",
     "ArtifactError",
+    "BatchMatcher",
+    "DeadEnd",
+    "DeadEndCause",
+    "Explanation",
     "Matcher",
     "PackNotFound",
     "Place",
+    "SnapshotError",
     "VocabularyPack",
     "WrongVocabulary",
     "allocate_token_bitmask",

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from maskwright.workers.compose import Composer
 from maskwright.workers.container import Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
@@ -30,8 +32,8 @@ class Artifact:
     """
 
     __slots__ = (
-        "_container", "automaton", "context_push", "context_rows", "contexts", "digest", "header", "machine",
-        "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
+        "__weakref__", "_container", "automaton", "context_push", "context_rows", "contexts", "digest",
+        "empty_entries", "header", "machine", "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
@@ -49,6 +51,9 @@ class Artifact:
         self.row_offset: list[int] = self.contexts.row_offset.tolist()
         self.push_offset: list[int] = self.contexts.push_offset.tolist()
         self.context_rows = self.contexts.rows.data
+        bare = np.flatnonzero((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1]))
+        # Entries of rows without a token, where the text can't end either: no compiler makes them.
+        self.empty_entries: frozenset[int] = frozenset([0, *(2 * (bare + rows.first_row + 1)).tolist()])
         self.context_push = self.contexts.push.data
 
     @classmethod

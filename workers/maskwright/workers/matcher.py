@@ -10,43 +10,45 @@ if the vocabulary has it as text. After a stop token the matcher is terminated: 
 only, they are accepted, change nothing, and count for `rollback`. A matcher belongs to one thread; artifacts
 are shared.
 
-Not here: deciding which tokens are legal (that's compiled), and any input or output.
+Where the mask of a place is empty, filling it raises DeadEnd.
+
+Not here: deciding which tokens are legal (that's compiled), and any input or output. Token budgets are in
+budget.py, snapshots in snapshot.py, drafts in draft.py, forced texts in forced.py, words for people in
+explain.py.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from maskwright.workers.artifact import Artifact
-from maskwright.workers.errors import ArtifactError
+from maskwright.workers.budget import Budget
+from maskwright.workers.costs import NEVER
+from maskwright.workers.count import artifact_counts, total
+from maskwright.workers.draft import fill_tree, fill_window
+from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place
+from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
+from maskwright.workers.snapshot import read_snapshot, write_snapshot
+from maskwright.workers.spelling import spelling
 
 Stack = tuple[int, int, Any] | None
 Position = tuple[int, int, Stack]
-State = tuple[int, int, Stack, int, Any]
-"""Control, context, stack, row entry (2 * row index + may_end), the state before. Entry TERMINATED: a stop
-token was accepted.
+State = tuple[int, int, Stack, int, Any, int | bytes]
+"""Control, context, stack, row entry (2 * row index + may_end), the state before, the step that led here: a token,
+or the text of `accept_string`. Entry TERMINATED: a stop token was accepted.
 """
 
 TERMINATED = 1
 MAX_PUSHES = 10_000
 """Symbols that returns may push in one token: an automaton that needs more is taken to run for ever."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a matcher stands: the frame's name, the source pointer it comes from, the bytes that may follow,
-    whether it may end.
-    """
-
-    frame: str
-    pointer: str
-    expected: bytes
-    may_end: bool
 
 
 class Matcher:
@@ -55,8 +57,9 @@ class Matcher:
     """
 
     __slots__ = (
-        "_artifact", "_context_rows", "_dense", "_final", "_mask", "_moves", "_row_offset", "_rows", "_state",
-        "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_views", "stop_token_ids", "vocab_size",
+        "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_final", "_mask", "_moves", "_row_offset",
+        "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual", "_views",
+        "stop_token_ids", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
@@ -75,6 +78,9 @@ class Matcher:
         self._rows = artifact.rows
         self._context_rows, self._row_offset = artifact.context_rows, artifact.row_offset
         self._tokens = artifact.pack.token_cache
+        self._budget: Budget | None = None
+        self._empty = artifact.empty_entries
+        self._unusual = bool(self._stop_text) or not stops
         self._mask: object = None
         self._views: list[memoryview] = []
         self._tails: list[memoryview] | None = None
@@ -85,16 +91,26 @@ class Matcher:
         entry = a.context_rows[a.row_offset[0] + a.start]
         if not entry:
             raise ArtifactError("context_rows", None, "the start has no row")
-        return (a.start, 0, None, entry, None)
+        return (a.start, 0, None, entry, None, b"")
+
+    @property
+    def artifact(self) -> Artifact:
+        """What the sequence is followed through."""
+        return self._artifact
 
     # -- masks -----------------------------------------------------------------------------------------------
 
-    def fill_next_token_bitmask(self, mask: Any, index: int = 0) -> None:
+    def fill_next_token_bitmask(self, mask: Any, index: int = 0, remaining: int | None = None) -> None:
         """Writes the legal tokens into row `index` of `mask`, int32 [batch, words] (or [words]),
         C-contiguous, writable.
 
         words >= ceil(vocab_size / 32), those beyond are cleared. The array is looked at once and remembered.
-        Cost: a copy of the row. Raises TypeError or ValueError for another array, IndexError for the index.
+        `remaining`: how many tokens may still be drawn, the stop token included. Then only tokens after which the
+        text can still be completed are left in: a run that starts with `remaining >= min_tokens_to_finish()`,
+        draws from these masks and counts down by one a token is complete in time.
+        Cost: a copy of the row; with `remaining` about a microsecond more, and near the end some milliseconds
+        (budget.py). Raises TypeError or ValueError for another array, IndexError for the index, ValueError when
+        `remaining` is below `min_tokens_to_finish()`, DeadEnd when no token is legal.
         """
         if mask is not self._mask:
             self._bind(mask)
@@ -105,15 +121,50 @@ class Matcher:
             view[:] = row
         else:
             self._rows.fill(view, entry >> 1)
+        if remaining is not None and entry != TERMINATED:
+            self._keep_budget(view, remaining)
         if entry & 1:
             for word, bit in self._stop_bits:
                 view[word] |= bit
-        elif self._stop_text:
-            for word, bit in self._stop_bits:
-                view[word] &= ~bit
+        elif entry in self._empty:
+            self._check_live(view, entry)
+        if self._unusual:
+            self._fill_unusual(view, entry)
         if self._tails is not None:
             tail = self._tails[index]
             tail[:] = memoryview(bytes(tail.nbytes)).cast("I")
+
+    def _keep_budget(self, view: memoryview, remaining: int) -> None:
+        control, _, stack, _, _, _ = self._state
+        budget = self._budget or self._make_budget()
+        if not budget.is_far(control, stack, remaining - 1):
+            least = self.min_tokens_to_finish()
+            if remaining < least:
+                raise ValueError(f"{remaining} tokens remain, finishing takes up to {least}")
+            if not budget.is_near(control, stack, remaining - 1):
+                budget.keep(np.frombuffer(view, np.uint32), control, stack, remaining - 1)
+
+    def _make_budget(self) -> Budget:
+        self._budget = Budget(self._artifact, self._stop_text, 1 if self._stops else 0)
+        return self._budget
+
+    def _fill_unusual(self, view: memoryview, entry: int) -> None:
+        """A stop token that is text is no text; without a stop token even a complete text may be stuck."""
+        if not entry & 1:
+            for word, bit in self._stop_bits:
+                view[word] &= ~bit
+        self._check_live(view, entry)
+
+    def _check_live(self, view: memoryview, entry: int) -> None:
+        if np.frombuffer(view, np.uint32).any():
+            return
+        if entry & 1:
+            detail = "the text is complete, and there is no stop token to end it"
+        elif self._stop_text:
+            detail = f"every way on is a stop token that is text: {sorted(self._stop_text)}"
+        else:
+            detail = "the artifact's own mask is empty here"
+        raise self.dead_end(DeadEndCause.UNSUPPORTED, detail)
 
     def _bind(self, mask: Any) -> None:
         words = self._artifact.pack.words
@@ -137,7 +188,7 @@ class Matcher:
         if not 0 <= token < self.vocab_size:
             return False
         state = self._state
-        control, context, stack, entry, _ = state
+        control, context, stack, entry, _, _ = state
         row = self._dense[entry >> 1]
         bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
         if not bit or (self._stop_text and token in self._stop_text):
@@ -161,14 +212,14 @@ class Matcher:
         entry = self._context_rows[self._row_offset[context] + control]
         if not entry:
             raise self._inconsistent(token)
-        self._state = (control, context, stack, entry, state)
+        self._state = (control, context, stack, entry, state, token)
         return True
 
     def _accept_stop(self, token: int) -> bool:
         state = self._state
         if token not in self._stops or not state[3] & 1:
             return False
-        self._state = (state[0], state[1], state[2], TERMINATED, state)
+        self._state = (state[0], state[1], state[2], TERMINATED, state, token)
         return True
 
     def _inconsistent(self, token: int) -> ArtifactError:
@@ -192,8 +243,50 @@ class Matcher:
         entry = self._context_rows[self._row_offset[context] + control]
         if not entry:
             return False
-        self._state = (control, context, stack, entry, state)
+        self._state = (control, context, stack, entry, state, data)
         return True
+
+    def validate_tokens(self, tokens: Iterable[int], remaining: int | None = None) -> int:
+        """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing.
+
+        `remaining`: tokens must also be in the masks that `fill_next_token_bitmask` makes with it. Raises
+        TypeError for what isn't an integer, ValueError when `remaining` is below `min_tokens_to_finish()`.
+        """
+        state, done = self._state, 0
+        if remaining is not None and remaining < (least := self.min_tokens_to_finish()):
+            raise ValueError(f"{remaining} tokens remain, finishing takes up to {least}")
+        try:
+            for token in tokens:
+                if not self.accept_token(token):
+                    break
+                if remaining is not None and self.min_tokens_to_finish() > remaining - done - 1:
+                    break
+                done += 1
+        finally:
+            self._state = state
+        return done
+
+    def fill_draft_bitmask(self, mask: Any, tokens: Sequence[int], index: int = 0, remaining: int | None = None) -> int:
+        """Masks for a draft of k tokens, to be verified in one step of the model: row `index` is the mask of here,
+        row index + i the one after the first i tokens. Returns how many tokens are acceptable; the matcher stays
+        where it is.
+
+        Stop tokens may be in the draft: after one only stop tokens are. Rows behind a token that isn't acceptable
+        have all bits of the vocabulary set: their logits are never used, and a row without any token would make
+        samplers fail. `remaining` is as for `fill_next_token_bitmask`, at the first row. Cost: one fill a row.
+        Raises what `fill_next_token_bitmask` raises; IndexError before anything is written.
+        """
+        return fill_window(self, mask, tokens, index, remaining)
+
+    def fill_draft_tree_bitmask(
+        self, mask: Any, tokens: Sequence[int], parents: Sequence[int], index: int = 0, remaining: int | None = None
+    ) -> list[bool]:
+        """Masks for a tree of drafts. Node i is `tokens[i]` after node `parents[i]` < i, or after here for -1. Row
+        `index` is the mask of here, row index + 1 + i the one after node i. Returns for each node whether it and
+        those before it are acceptable; otherwise as `fill_draft_bitmask`. Raises ValueError for parents that
+        aren't a tree.
+        """
+        return fill_tree(self, mask, tokens, parents, index, remaining)
 
     def _walk(self, data: bytes, control: int, context: int, stack: Stack) -> Position | None:
         """The settled position after `data`, None where no member goes on. One loop for speed: it's the
@@ -281,7 +374,30 @@ class Matcher:
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
         other._mask, other._views, other._tails = None, [], None
+        other._budget = None
         return other
+
+    def accepted(self) -> tuple[int | bytes, ...]:
+        """The steps so far: tokens as int, texts of `accept_string` as bytes. Cost: linear in them."""
+        out = []
+        state = self._state
+        while state[4] is not None:
+            out.append(state[5])
+            state = state[4]
+        return tuple(reversed(out))
+
+    def snapshot(self, history: int | None = None) -> bytes:
+        """This state as bytes, for `restore` in another process: some 80 bytes, two to four for each symbol on the
+        stack, and one to three for each of the last `history` steps that can then be rolled back (default: all).
+        """
+        return write_snapshot(self, history)
+
+    @classmethod
+    def restore(cls, artifact: Artifact, data: bytes) -> Matcher:
+        """The matcher that a snapshot was made of. Every number in it is checked. Raises SnapshotError, also when
+        it was made with another artifact.
+        """
+        return read_snapshot(cls, artifact, data)
 
     # -- questions -------------------------------------------------------------------------------------------
 
@@ -293,15 +409,146 @@ class Matcher:
         """Whether a stop token has been accepted."""
         return self._state[3] == TERMINATED
 
+    def min_tokens_to_finish(self) -> int | float:
+        """A bound on the tokens that complete the text, the stop token included: no more are needed, if masks are
+        filled with it as `remaining`. 0 after a stop token. `math.inf` where no completion is known, which takes
+        stop tokens that are text.
+
+        It's the least number within literals, and above the least where one token could close several frames.
+        Cost: about a microsecond; the first call for an artifact takes 10 us or so for each of its controls.
+        """
+        control, _, stack, entry, _, _ = self._state
+        if entry == TERMINATED:
+            return 0
+        least = (self._budget or self._make_budget()).least(control, stack)
+        return least if least < NEVER else math.inf
+
+    def completions_left(self) -> int | float:
+        """How many texts complete the one so far, itself included if it's complete: an exact int, or `math.inf`.
+        After a stop token it's 1.
+
+        Cost: the first call for an artifact counts what can be reached from here; later ones, the stack.
+        """
+        control, _, stack, entry, _, _ = self._state
+        if entry == TERMINATED:
+            return 1
+        counts = artifact_counts(self._artifact)
+        symbols = []
+        while stack is not None:
+            symbols.append(stack[0])
+            stack = stack[2]
+        rest = counts.bottom
+        for symbol in reversed(symbols):
+            rest = counts.after(symbol, rest)
+        return total([(n, rest[v]) for v, n in counts.vector(control)])
+
     def expected_bytes(self) -> bytes:
         """The bytes that may follow, ascending; none after a stop token."""
-        control, context, stack, entry, _ = self._state
-        if entry == TERMINATED:
+        if self._state[3] == TERMINATED:
             return b""
-        return bytes(b for b in range(256) if self._walk(bytes((b,)), control, context, stack) is not None)
+        return self._forced().expected(self._state[:3])
+
+    def _forced(self) -> Forced:
+        return Forced(self._artifact, self._walk)
+
+    def find_jump_forward_bytes(self) -> bytes:
+        """The bytes that must follow, up to where there's a choice or the text may end. Cost: some ten
+        microseconds a byte.
+        """
+        if self._state[3] == TERMINATED:
+            return b""
+        return self._forced().text(self._state[:3])
+
+    def find_jump_forward_string(self) -> str:
+        """The text that must follow, as far as it's whole characters."""
+        return whole_characters(self.find_jump_forward_bytes())
+
+    def find_jump_forward_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
+        """Tokens for the text that must follow, to be put down without asking the model.
+
+        Safe to tokenise again: they end before the first place from which a token of the vocabulary could reach
+        beyond the forced text, so that none of the boundaries is one that the model might not have chosen
+        (forced.py). `encode` cuts the forced text as your tokenizer does; without it, it's the fewest tokens.
+        Raises ValueError when `encode`'s tokens don't spell the text.
+        """
+        text = self.find_jump_forward_bytes()
+        if not text:
+            return []
+        pack, spelled = self._artifact.pack, spelling(self._artifact.pack, self._stop_text)
+        end = self._forced().safe_end(text, self._state[:3], spelled)
+        cut = encode(whole_characters(text)) if encode else fewest_tokens(text, spelled)
+        tokens = whole_tokens(cut, pack.token_bytes, text, end)
+        return tokens[: self.validate_tokens(tokens)]
 
     def where(self) -> Place:
-        """The place in the source where the sequence stands, for people. Cost: a walk for each byte."""
-        frame = int(self._artifact.automaton.all_control_frame[self._state[0]])
-        name, pointer = self._artifact.frame_name(frame)
-        return Place(name, pointer, self.expected_bytes(), self.is_accepting())
+        """The place in the source where the sequence stands, for people. `explain` tells more."""
+        stack = self._frames()
+        return Place(*stack[-1], self.expected_bytes(), self.is_accepting())
+
+    def explain(self) -> Explanation:
+        """Where in the source the sequence stands and what may follow, for people and their tools."""
+        stack, terminated = self._frames(), self.is_terminated()
+        ahead, at = self._forced(), self._state[:3]
+        ways = [] if terminated else ahead.alternatives(at, MOST_ALTERNATIVES)
+        frame, pointer = stack[-1]
+        return Explanation(
+            pointer=pointer,
+            frame=frame,
+            stack=stack,
+            expected=self.expected_bytes(),
+            forced="" if terminated else self.find_jump_forward_string(),
+            alternatives=tuple(way.decode("utf-8", "replace") for way in ways),
+            may_end=self.is_accepting(),
+            terminated=terminated,
+            steps=len(self.accepted()),
+        )
+
+    def _frames(self) -> tuple[tuple[str, str], ...]:
+        """(name, pointer) from the outermost frame to the innermost; a shared frame has its caller's pointer."""
+        a, numbers = self._artifact, [int(self._artifact.automaton.all_control_frame[self._state[0]])]
+        stack = self._state[2]
+        while stack is not None:
+            numbers.append(int(a.automaton.all_symbol_frame[stack[0]]))
+            stack = stack[2]
+        out, around = list[tuple[str, str]](), ""
+        for number in reversed(numbers):
+            name, pointer = a.frame_name(number)
+            around = pointer or around
+            out.append((name, around))
+        return tuple(out)
+
+    def dead_end(self, cause: DeadEndCause, detail: str) -> DeadEnd:
+        """The failure to raise when no token can be drawn here. Keep its prefix; don't try again."""
+        a, steps = self._artifact, self.accepted()
+        text = b"".join(s if isinstance(s, bytes) else a.pack.token_bytes(s) or b"" for s in steps)
+        return DeadEnd(cause, detail, self.where(), steps, text, a.pack.fingerprint, a.digest)
+
+    def report_empty(self, width: int | None = None, kept: Sequence[int] | None = None) -> DeadEnd:
+        """For a sampler whose distribution is empty though it applied the mask: finds the likely cause.
+
+        width: columns of its logits. kept: the tokens that were left before or without the mask. Returns the
+        DeadEnd to raise: the logits don't hold any legal token (another vocabulary), or legal ones were there
+        and something outside took them away. Raises the DeadEnd of `fill_next_token_bitmask` when the mask itself
+        is empty.
+        """
+        mask = np.zeros((1, self._artifact.pack.words), np.int32)
+        self.fork().fill_next_token_bitmask(mask)
+        legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        if width is not None and legal[0] >= width:
+            detail = f"the logits have {width} columns, the {len(legal)} legal tokens begin at {legal[0]}"
+            return self.dead_end(DeadEndCause.VOCABULARY_MISMATCH, detail)
+        detail = f"{len(legal)} tokens are legal (first {legal[:8].tolist()})"
+        if kept is not None:
+            both = np.intersect1d(legal, np.asarray(kept, np.int64))
+            detail += f", {len(kept)} were kept outside, {len(both)} of them legal"
+        return self.dead_end(DeadEndCause.OUTSIDE_TRUNCATION, detail)
+
+
+def whole_characters(text: bytes) -> str:
+    """The text without an incomplete character at its end."""
+    for end in range(len(text), max(len(text) - 4, -1), -1):
+        try:
+            return text[:end].decode()
+        except UnicodeDecodeError:
+            continue
+    return text.decode(errors="replace")

@@ -140,7 +140,7 @@ def _write(value: Any, limits: Limits) -> str:
 
 def _odd_key(value: Any, limits: Limits) -> Diagnostic | None:
     """Of a decoded value a key that isn't a string: `json` would turn it into one."""
-    work: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    work: list[tuple[Any, tuple[str, ...]]] = [(value, ())] if isinstance(value, dict | list) else []
     while work:
         at, path = work.pop()
         if len(path) > limits.schema_depth:

@@ -36,6 +36,15 @@ _CHOICES: dict[str, dict[int, str]] = {
     "formats": {1: "enforce", 2: "annotate"},
     "grammar_fallback": {1: "refuse", 2: "commit"},
 }
+_PLAIN = (
+    "max_whitespace",
+    "max_nesting",
+    "default_max_length",
+    "default_max_items",
+    "default_max_digits",
+    "grammar_start",
+    "grammar_strict",
+)
 _Options = types_pb2.CompileOptions
 
 
@@ -54,7 +63,7 @@ def options_of(message: types_pb2.CompileOptions) -> CompileOptions:
             if number not in values:
                 raise invalid_request(f"options.{name}", f"unknown value {number}")
             chosen[name] = values[number]
-    for name in ("max_whitespace", "max_nesting", "grammar_start", "grammar_strict"):
+    for name in _PLAIN:
         if message.HasField(name):
             chosen[name] = getattr(message, name)
     try:

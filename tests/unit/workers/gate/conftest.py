@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from gate_samples import SCHEMA, Make
 
-from maskwright.compiler import Compiler, CompileOptions, Vocabulary
+from maskwright.compiler import CompileOptions, Compiler, Vocabulary
 from maskwright.workers import Artifact, VocabularyPack
 from maskwright.workers.gate import CommitGate, SqliteStore
 

@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not Path(options.store).is_file():
         return _fail(3, f"{options.store}: no such file")
     try:
-        store = SqliteStore(options.store)
-        return _list(store) if options.command is None else _settle(store, options, parser)
+        with SqliteStore(options.store) as store:
+            return _list(store) if options.command is None else _settle(store, options, parser)
     except CannotSettle as error:
         return _fail(1, str(error))
     except StoreError as error:

@@ -140,10 +140,10 @@ class CommitGate:
 
     schema: the artifact's JSON Schema, a value or JSON text; needed where the artifact leaves keywords to the gate,
     recommended for every JSON artifact, None for other sources. resources: schemas by URI that it refers to.
-    validators: business checks, all are asked. store: where keys live. authorise: asked last. scope: the keys' name space. parse: bytes -> value for the
-    layers after it (default: strict JSON for JSON sources, else the text itself); raises ParseError. wait_seconds: how
-    long to wait for another caller's running action. metrics: counts every layer's verdicts. on_step: called with
-    each of STEPS as it's reached, for traces.
+    validators: business checks, all are asked. store: where keys live. authorise: asked last. scope: the keys' name
+    space. parse: bytes -> value for the layers after it (default: strict JSON for JSON sources, else the text
+    itself); raises ParseError. wait_seconds: how long to wait for another caller's running action. metrics: counts
+    every layer's verdicts. on_step: called with each of STEPS as it's reached, for traces.
 
     Gates are immutable and may be shared between threads. Raises WrongSchema (`check_source=False` allows another
     schema), SchemaNeeded, MissingDependency, ValueError.

@@ -45,7 +45,10 @@ class Partial:
 
 
 class PartialView:
-    """Follows one text. Belongs to one thread. Cost: linear in the text, plus depth and pending text for each `feed`."""
+    """Follows one text. Belongs to one thread.
+
+    Cost: linear in the text; each `feed` also in depth and pending text.
+    """
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -36,7 +36,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from maskwright.workers.gate.errors import CannotSettle, StoreError
 from maskwright.workers.gate.locks import ClaimLock, is_held, sweep
@@ -245,6 +245,12 @@ class SqliteStore:
             if self._connection is not None and self._owner == os.getpid():
                 self._connection.close()
             self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # -- SQLite ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,79 @@
+"""Where in the source a sequence stands, for people.
+
+The stack of an automaton's run is a stack of frames; each frame has a name and the pointer of the source part it
+was made from (frames that all artifacts of a vocabulary share, like "any string", have none: there the pointer
+is that of the nearest frame around it that has one). What may follow is told three ways: as bytes, as short texts
+that alternatives begin with, and in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MOST_ALTERNATIVES = 12
+NAMES = {0x20: "space", 0x0A: "line feed", 0x0D: "carriage return", 0x09: "tab"}
+CLASSES = (
+    ("a digit", frozenset(range(0x30, 0x3A))),
+    ("a lowercase letter", frozenset(range(0x61, 0x7B))),
+    ("an uppercase letter", frozenset(range(0x41, 0x5B))),
+    ("a character that isn't ASCII", frozenset(range(0xC2, 0xF5))),
+    ("the rest of a character that isn't ASCII", frozenset(range(0x80, 0xC0))),
+)
+WHOLE = frozenset(range(0x20, 0x7F)) - {0x22, 0x5C}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a matcher stands: the frame's name, the source pointer it comes from, the bytes that may follow,
+    whether it may end.
+    """
+
+    frame: str
+    pointer: str
+    expected: bytes
+    may_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where a matcher stands, and how it got in.
+
+    pointer, frame: the innermost place. stack: (frame, pointer) from the outermost frame to the innermost.
+    expected: the bytes that may follow. forced: the text that must follow, if there's only one way to go on.
+    alternatives: texts that ways on begin with, at most `MOST_ALTERNATIVES`, each as far as it's forced; empty
+    where there are too many. may_end, terminated: whether the text may end here, whether it has. steps: how many
+    were accepted.
+    """
+
+    pointer: str
+    frame: str
+    stack: tuple[tuple[str, str], ...]
+    expected: bytes
+    forced: str
+    alternatives: tuple[str, ...]
+    may_end: bool
+    terminated: bool
+    steps: int
+
+    def __str__(self) -> str:
+        if self.terminated:
+            return "the text has ended"
+        parts = [repr(a) for a in self.alternatives] or list(describe_bytes(self.expected))
+        if self.may_end:
+            parts.append("the end of the text")
+        return f"in {self.frame} from {self.pointer or 'the root'}, expected {' or '.join(parts) or 'nothing'}"
+
+
+def describe_bytes(expected: bytes) -> Iterator[str]:
+    """A set of bytes in words, in no more parts than needed."""
+    left = set(expected)
+    if left >= WHOLE:
+        yield "any character" if left & {0x22, 0x5C} == {0x22, 0x5C} else "a character"
+        left -= WHOLE | set(range(0x80, 0x100))
+    for name, members in CLASSES:
+        if members <= left:
+            yield name
+            left -= members
+    for byte in sorted(left):
+        yield NAMES.get(byte) or (repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02x}")

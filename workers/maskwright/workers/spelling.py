@@ -1,0 +1,109 @@
+"""Which byte strings are tokens, for code that spells texts: jump-forward and the token budget.
+
+Tokens are grouped by their first two bytes with one sort of numpy; a group's byte strings are made when they're
+asked for. A text can be spelled by a token when some id with these bytes isn't used as a stop token.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from maskwright.workers.fingerprint import TEXT
+from maskwright.workers.pack import VocabularyPack
+
+Group = tuple[dict[bytes, int], int]
+"""Byte strings that share their first two bytes -> the lowest id, and the length of the longest."""
+
+
+class Spelling:
+    """The tokens of a pack by their bytes. `without`: ids that don't count, since they're stop tokens.
+
+    usable: 256 flags, whether some token is exactly that byte. offsets, lengths: of all ids in `blob`.
+    by_length: text ids that count, longest first. widest: the length of the longest.
+    """
+
+    __slots__ = (
+        "_groups", "_ids", "_keys", "_pack", "blob", "by_length", "lengths", "offsets", "usable", "widest",
+    )  # fmt: skip
+
+    def __init__(self, pack: VocabularyPack, without: frozenset[int] = frozenset()) -> None:
+        self._pack = pack
+        self.blob: npt.NDArray[np.uint8] = pack.section("token_blob")
+        self.offsets: npt.NDArray[np.int64] = pack.section("token_offsets").astype(np.int64)
+        self.lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
+        counted = pack.section("token_flags") == TEXT
+        counted[sorted(without)] = False
+        ids = np.flatnonzero(counted)
+        self.widest = int(self.lengths[ids].max(initial=0))
+        self.by_length = ids[np.argsort(-self.lengths[ids], kind="stable")]
+        first = self.blob[self.offsets[ids]].astype(np.int64)
+        long = self.lengths[ids] > 1
+        second = np.zeros(len(ids), np.int64)
+        second[long] = self.blob[self.offsets[ids[long]] + 1] + 1
+        key = first * 257 + second
+        order = np.argsort(key, kind="stable")
+        self._ids, self._keys = ids[order], key[order]
+        self._groups: dict[int, Group] = {}
+        single = np.zeros(256, np.uint8)
+        single[first[~long]] = 1
+        self.usable: bytes = single.tobytes()
+
+    def _group(self, first: int, second: int) -> Group:
+        key = first * 257 + second
+        group = self._groups.get(key)
+        if group is None:
+            start, end = np.searchsorted(self._keys, [key, key + 1])
+            found: dict[bytes, int] = {}
+            for token in self._ids[start:end].tolist():
+                found.setdefault(self._pack.text_bytes(token), token)
+            group = self._groups[key] = (found, max(map(len, found), default=0))
+        return group
+
+    def longest(self, text: bytes) -> int:
+        """No token that begins with the first two bytes of `text` is longer."""
+        return max(self._group(text[0], text[1] + 1)[1], 1) if len(text) > 1 else 1
+
+    def token(self, text: bytes) -> int | None:
+        """The lowest id of the token that is exactly `text`."""
+        return self._group(text[0], text[1] + 1 if len(text) > 1 else 0)[0].get(text)
+
+    def prefixes(self, text: bytes) -> Iterator[int]:
+        """Lengths of the prefixes of `text` that are tokens, ascending."""
+        if text and self.usable[text[0]]:
+            yield 1
+        if len(text) > 1:
+            found, longest = self._group(text[0], text[1] + 1)
+            for n in range(2, min(longest, len(text)) + 1):
+                if text[:n] in found:
+                    yield n
+
+    def beginning_with(self, text: bytes) -> Iterator[bytes]:
+        """The tokens longer than `text` that begin with it; `text` isn't empty."""
+        seconds = range(1, 257) if len(text) == 1 else (text[1] + 1,)
+        for second in seconds:
+            for token in self._group(text[0], second)[0]:
+                if len(token) > len(text) and token.startswith(text):
+                    yield token
+
+
+_made: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Spelling]] = weakref.WeakKeyDictionary()
+_making = threading.Lock()
+KEPT = 8
+"""Sets of stop tokens that are text, per pack; an engine uses one or two."""
+
+
+def spelling(pack: VocabularyPack, without: frozenset[int] = frozenset()) -> Spelling:
+    """Made on first use, about 20 ms for 128k tokens, and kept with the pack."""
+    with _making:
+        of_pack = _made.setdefault(pack, {})
+        found = of_pack.get(without)
+        if found is None:
+            while len(of_pack) >= KEPT:
+                of_pack.pop(next(iter(of_pack)))
+            found = of_pack[without] = Spelling(pack, without)
+        return found
