@@ -12,16 +12,16 @@ the codes of p's frame); both use kernels.FALSE and kernels.TRUE.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.automaton.ir import ByteAutomaton, Move
 from maskwright.compiler.tokens.kernels import FALSE, TRUE, find_move, push_all
-from maskwright.compiler.tokens.walk import ARENA, I32, I64, Follow, Walker, arena_is_full
+from maskwright.compiler.tokens.walk import ARENA, BATCH, I32, I64, Follow, Walker, arena_is_full
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
@@ -60,31 +60,43 @@ class Beside:
         return replace(self, code=rests.apply(self.code))
 
 
-def find_base(a: ByteAutomaton, control: int, entries: dict[int, list[int]]) -> Base | None:
-    """The base that shares most bytes, if it's worth it. `entries`: by pack frame, the controls to try."""
-    shared: dict[int, int] = {}
-    for e in a.edges_of(control):
-        if e.move.pushes and a.symbol(e.move.pushes[0]).callee in entries:
-            s = e.move.pushes[0]
-            shared[s] = shared.get(s, 0) + e.high - e.low + 1
-    for s, count in sorted(shared.items(), key=lambda x: -x[1]):
-        if count < LEAST_SHARED_BYTES:
-            return None
-        for p in entries[a.symbol(s).callee]:
-            if _goes_along(a, control, s, p):
-                return Base(p, s)
-    return None
+class Bases:
+    """Finds the base of a control among the entries of a pack's frames."""
 
+    def __init__(self, a: ByteAutomaton) -> None:
+        self.a = a
+        self.entries: dict[int, list[int]] = {}
+        for c in a.base.entries.values() if a.base else ():
+            self.entries.setdefault(a.frame_of(c), []).append(c)
+        self.moves: dict[int, list[tuple[int, Move] | None]] = {}
+        """Of an entry, by byte: the end of the edge that holds it and its move."""
 
-def _goes_along(a: ByteAutomaton, control: int, symbol: int, p: int) -> bool:
-    for e in a.edges_of(control):
-        if e.move.pushes[:1] == (symbol,):
-            theirs = a.find_edge(p, e.low)
-            if theirs is None or theirs.high < e.high:
-                return False
-            if (theirs.move.target, theirs.move.pushes) != (e.move.target, e.move.pushes[1:]):
-                return False
-    return True
+    def find(self, control: int) -> Base | None:
+        """The base that shares most bytes, if it's worth it."""
+        shared: dict[int, int] = {}
+        for low, high, move in self.a.edges_of(control):
+            if move.pushes:
+                shared[move.pushes[0]] = shared.get(move.pushes[0], 0) + high - low + 1
+        for s, count in sorted(shared.items(), key=lambda x: -x[1]):
+            if count < LEAST_SHARED_BYTES:
+                return None
+            for p in self.entries.get(self.a.symbol(s).callee, ()):
+                if self._goes_along(control, s, p):
+                    return Base(p, s)
+        return None
+
+    def _goes_along(self, control: int, symbol: int, p: int) -> bool:
+        theirs = self.moves.get(p)
+        if theirs is None:
+            theirs = self.moves[p] = [None] * 256
+            for low, high, move in self.a.edges_of(p):
+                theirs[low : high + 1] = [(high, move)] * (high - low + 1)
+        for low, high, move in self.a.edges_of(control):
+            if move.pushes[:1] == (symbol,):
+                found = theirs[low]
+                if found is None or found[0] < high or found[1] != (move.target, move.pushes[1:]):
+                    return False
+        return True
 
 
 class BesideWalker:
@@ -96,26 +108,67 @@ class BesideWalker:
         self.state = np.empty((2, 4, depth), dtype=np.int32)
         self.left_verdict = np.empty((2, depth), dtype=np.int32)
         self.arena = np.empty((2, 2, ARENA), dtype=np.int32)
-        self.out = np.empty((5, n), dtype=np.int32)
+        self.out = np.empty((5, 2 * n), dtype=np.int32)
 
-    def walk(self, control: int, base: Base, follow: Follow) -> Beside:
+    def walk_all(
+        self, controls: Sequence[int], bases: Sequence[Base], follow: Follow, rows: Sequence[tuple[int, int]]
+    ) -> Iterator[Beside]:
+        """One control beside its base after the other; as `Walker.walk_all`."""
         w = self.walker
-        n = walk_beside(
-            w.machine, w.tokens.trie, control, base.control, base.symbol, follow,
-            self.state, self.left_verdict, self.arena, self.out,
-        )  # fmt: skip
-        if n < 0:
-            raise arena_is_full()
-        token = self.out[0, :n].copy()
-        return Beside(base, token, self.codes(token, 1, n), self.codes(token, 3, n))
+        wanted = np.array([(c, b.control, b.symbol) for c, b in zip(controls, bases, strict=True)], dtype=np.int32)
+        part, ends = np.array(rows, dtype=np.int32).reshape(-1, 2), np.zeros(BATCH + 1, dtype=np.int64)
+        done = 0
+        while done < len(wanted):
+            batch = slice(done, done + BATCH)
+            n = walk_beside_controls(
+                w.machine, w.tokens.trie, wanted[batch], follow, part[batch],
+                self.state, self.left_verdict, self.arena, self.out, ends[1:],
+            )  # fmt: skip
+            if n < 0:
+                raise arena_is_full()
+            end = ends[: n + 1].tolist()
+            token = self.out[0, : end[-1]].copy()
+            code, base_code = self.codes(token, 1), self.codes(token, 3)
+            for i in range(n):
+                here = slice(end[i], end[i + 1])
+                yield Beside(bases[done + i], token[here], code[here], base_code[here])
+            done += n
 
-    def codes(self, token: I32, row: int, n: int) -> I64:
+    def codes(self, token: I32, row: int) -> I64:
         """Rows `row` and `row + 1` hold a verdict (or FALSE, TRUE) and the offset at which the token left."""
-        t = self.walker.tokens
-        verdict, offset = self.out[row, :n].astype(np.int64), self.out[row + 1, :n]
-        at = np.where(verdict >= 0, t.text_start[token] + offset, 0)
-        suffix: npt.NDArray[np.int64] = t.suffix_of[at].astype(np.int64)
-        return np.where(verdict >= 0, verdict * t.n_suffixes + suffix, verdict)
+        verdict, offset = self.out[row, : len(token)], self.out[row + 1, : len(token)]
+        left = verdict >= 0
+        return np.where(left, self.walker.codes(token, verdict, np.where(left, offset, 0)), verdict)
+
+
+@njit(cache=True)
+def walk_beside_controls(
+    m: Machine,
+    trie: Trie,
+    wanted: Array,
+    follow: Array,
+    follow_rows: Array,
+    state: Array,
+    left_verdict: Array,
+    arena: Array,
+    out: Array,
+    ends: Array,
+) -> int:
+    """`walk_beside` of each (control, base, symbol), as long as there's room for every token. Returns how many were
+    walked, -1 when the arena is full.
+    """
+    count, room = 0, out.shape[1] - len(trie.order)
+    for i in range(len(wanted)):
+        if count > room:
+            return i
+        may_follow = follow[follow_rows[i, 0] : follow_rows[i, 1]]
+        count = walk_beside(
+            m, trie, wanted[i, 0], wanted[i, 1], wanted[i, 2], may_follow, state, left_verdict, arena, out, count
+        )
+        if count < 0:
+            return -1
+        ends[i] = count
+    return len(wanted)
 
 
 @njit(cache=True)
@@ -130,9 +183,11 @@ def walk_beside(
     left_verdict: Array,
     arena: Array,
     out: Array,
+    count: int,
 ) -> int:
-    """Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset),
-    stack, top.
+    """Appends to `out`, which holds `count`; returns the new count, -1 when the arena is full.
+
+    Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset), stack, top.
     """
     for side in range(2):
         state[side, 0, 0] = ALIVE
@@ -140,7 +195,7 @@ def walk_beside(
         state[side, 3, 0] = 0
     state[0, 1, 0] = control
     state[1, 1, 0] = base_control
-    n, count, nodes = 1, 0, len(trie.byte)
+    n, nodes = 1, len(trie.byte)
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]

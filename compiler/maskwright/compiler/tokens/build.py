@@ -12,8 +12,9 @@ Everything after `walk` is proportional to what the schema adds; the pack's cont
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
-from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
+from maskwright.compiler.tokens.beside import Base, Bases, Beside, BesideWalker
 from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.merge_rests import MergedRests, merge_rests
@@ -47,6 +48,7 @@ U32 = npt.NDArray[np.uint32]
 LARGE_MASK = 256
 MANY_RESTS = 500_000
 """Questions to symbols, a microsecond each, before rests are merged first."""
+FEW = 64
 NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 
 
@@ -134,7 +136,7 @@ class _Clock:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise LimitExceeded("compile_seconds", self.limits.compile_seconds, self.limits.compile_seconds, stage)
 
-    def watch(self, items: Sequence[T], stage: str) -> Iterator[T]:
+    def watch(self, items: Iterable[T], stage: str) -> Iterator[T]:
         for i, item in enumerate(items):
             if i % 64 == 63:
                 self.check(stage)
@@ -142,18 +144,32 @@ class _Clock:
 
 
 def _walk_all(a: ByteAutomaton, walker: Walker, clock: _Clock) -> dict[int, Walked | Beside]:
-    entries: dict[int, list[int]] = {}
-    for c in a.base.entries.values() if a.base else ():
-        entries.setdefault(a.frame_of(c), []).append(c)
-    beside, follow = BesideWalker(walker), follow_bytes(a)
-    out: dict[int, Walked | Beside] = {}
-    for c in clock.watch(a.own_controls(), "walk"):
+    follow, rows = _follow_table(a)
+    bases, out = Bases(a), dict[int, Walked | Beside]()
+    alone: list[int] = []
+    pairs: dict[int, Base] = {}
+    for c in a.own_controls():
         if a.is_final(c):
             out[c] = FINAL
-            continue
-        base, may_follow = find_base(a, c, entries), follow[a.frame_of(c)]
-        out[c] = beside.walk(c, base, may_follow) if base else walker.walk(c, may_follow)
+        elif base := bases.find(c):
+            pairs[c] = base
+        else:
+            alone.append(c)
+    parts = {c: rows[a.frame_of(c)] for c in a.own_controls()}
+    walks = walker.walk_all(alone, follow, [parts[c] for c in alone])
+    for c, walked in clock.watch(zip(alone, walks, strict=True), "walk"):
+        out[c] = walked
+    besides = BesideWalker(walker).walk_all([*pairs], [*pairs.values()], follow, [parts[c] for c in pairs])
+    for c, beside in clock.watch(zip(pairs, besides, strict=True), "walk"):
+        out[c] = beside
     return out
+
+
+def _follow_table(a: ByteAutomaton) -> tuple[Follow, dict[int, tuple[int, int]]]:
+    """`follow_bytes` of all frames below each other, and where each frame's begin and end."""
+    by_frame = follow_bytes(a)
+    bounds = starts(map(len, by_frame.values())).tolist()
+    return np.concatenate([*by_frame.values()]), dict(zip(by_frame, itertools.pairwise(bounds), strict=True))
 
 
 class _Rows:
@@ -174,6 +190,7 @@ class _Rows:
         self.layout, self.contexts, self.store = layout, contexts, store
         self.verdict = np.concatenate([prepared.tables.automaton.verdict, own.verdict])
         self.sources: dict[int, _Local | _Differing] = {}
+        self.at: dict[int, npt.NDArray[np.int32]] = {}
 
     def run(self, clock: _Clock) -> list[U32]:
         """By context [controls of its frame], UNREACHED where decoding can't be."""
@@ -197,7 +214,10 @@ class _Rows:
         at = np.append(ends, len(codes))[self.verdict[part]]  # verdict -1 takes the last place, false
         rows = np.full(reached.shape, COMPOSED, dtype=np.uint32)
         stored = reached & self.prepared.tables.hot[part].astype(np.bool_) if frame < self.a.first_frame else reached
-        for i in clock.watch(np.flatnonzero(stored.any(axis=0)).tolist(), "rows"):
+        wanted = np.flatnonzero(stored.any(axis=0)).tolist()
+        if frame >= self.a.first_frame:
+            self.locate(codes, [controls[i] for i in wanted])
+        for i in clock.watch(wanted, "rows"):
             source = self.source(controls[i])
             for k in np.flatnonzero(stored[:, i]).tolist():
                 rows[k, i] = source.row(numbers[k]).number
@@ -205,6 +225,13 @@ class _Rows:
                 del self.sources[controls[i]]  # only the pack's controls are bases for later ones
         may_end = np.array([self.contexts[q].vector[at] for q in numbers], dtype=np.uint32)
         return np.where(reached, 2 * rows + may_end, np.uint32(UNREACHED))
+
+    def locate(self, codes: npt.NDArray[np.int64], controls: list[int]) -> None:
+        """The places of all residuals of one frame's controls, found in one search."""
+        asked = [w.code if isinstance(w, Beside) else w.left_code for w in map(self.walked.__getitem__, controls)]
+        at = places(codes, np.concatenate([np.zeros(0, dtype=np.int64), *asked]))
+        bounds = starts(map(len, asked)).tolist()
+        self.at = {c: at[low:high] for c, (low, high) in zip(controls, itertools.pairwise(bounds), strict=True)}
 
     def root_of(self, local: npt.NDArray[np.int32]) -> Row:
         """What rows with this local mask are differences from: nothing if it's small, else the mask as a row."""
@@ -223,9 +250,7 @@ class _Rows:
         walked = self.walked[c]
         if isinstance(walked, Beside):
             return _Differing(self, c, walked)
-        order = np.argsort(walked.left_token, kind="stable")
-        at = places(self.residuals.codes[self.a.frame_of(c)], walked.left_code[order])
-        return _Local(self, self.root_of(np.sort(walked.local)), walked.left_token[order], at)
+        return _Local(self, self.root_of(np.sort(walked.local)), walked.left_token, self.at[c])
 
     def packed(self, c: int) -> _Local:
         number = int(self.prepared.tables.control_row[c])
@@ -236,9 +261,9 @@ class _Local:
     """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
 
     def __init__(self, rows: _Rows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]) -> None:
-        """`token`: residual tokens, ascending; `at`: the place of each one's residual in the frame's vector."""
+        """`token`: residual tokens; `at`: the place of each one's residual in the frame's vector."""
         self.rows, self.root, self.token, self.at = rows, root, token, at
-        self.asked = np.flatnonzero(np.bincount(at)) if len(at) else at
+        self.asked = np.flatnonzero(np.bincount(at)) if len(at) > FEW else at
         """Places that some token asks for: what the context says there decides the row."""
         self.known: dict[bytes, Row] = {}
 
@@ -254,7 +279,7 @@ class _Local:
         root = self.root
         if root.root == NO_BASE:
             return self.rows.store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])))
-        return self.rows.store.add(root.root, more) if len(more) else root
+        return self.rows.store.add(root.root, np.sort(more)) if len(more) else root
 
 
 class _Differing:
@@ -262,11 +287,9 @@ class _Differing:
 
     def __init__(self, rows: _Rows, c: int, walked: Beside) -> None:
         self.rows, self.base = rows, walked.base
-        a, codes = rows.a, rows.residuals.codes
-        by_token = np.argsort(walked.token, kind="stable")
-        self.token = walked.token[by_token]
-        self.at = places(codes[a.frame_of(c)], walked.code[by_token])
-        self.base_at = places(codes[a.frame_of(walked.base.control)], walked.base_code[by_token])
+        self.token = walked.token
+        self.at = rows.at[c]
+        self.base_at = places(rows.residuals.codes[rows.a.frame_of(walked.base.control)], walked.base_code)
 
     def row(self, q: int) -> Row:
         contexts = self.rows.contexts
@@ -277,7 +300,8 @@ class _Differing:
         n = int(np.count_nonzero(differs))
         if not n:
             return base
-        return self.rows.store.add(base.number, self.token[differs], 2 * int(np.count_nonzero(here[differs])) - n)
+        gain = 2 * int(np.count_nonzero(here[differs])) - n
+        return self.rows.store.add(base.number, np.sort(self.token[differs]), gain)
 
 
 def _context_tables(a: ByteAutomaton, layout: Layout, contexts: list[Context], entries: list[U32]) -> ContextTables:

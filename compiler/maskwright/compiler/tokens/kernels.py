@@ -17,12 +17,13 @@ from numba import njit
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
-    from maskwright.compiler.tokens.trie import Trie
+    from maskwright.compiler.tokens.trie import RestTries, Trie
 
 Array = np.ndarray[Any, Any]
 
 FALSE = -1
 TRUE = -2
+FULL = -3
 OPEN_REST, DEAD_REST = -1, -2
 """What `count_characters` says of a rest that doesn't close the string, and of one that can't go on in a string."""
 
@@ -84,6 +85,42 @@ def push_all(
 
 
 @njit(cache=True)
+def walk_controls(
+    m: Machine,
+    trie: Trie,
+    controls: Array,
+    follow: Array,
+    follow_rows: Array,
+    control_at: Array,
+    stack_at: Array,
+    top_at: Array,
+    arena_symbol: Array,
+    arena_parent: Array,
+    local: Array,
+    left_token: Array,
+    left_offset: Array,
+    left_verdict: Array,
+    local_end: Array,
+    left_end: Array,
+) -> int:
+    """`walk` of one control after the other, as long as there's room for every token. Returns how many were walked, -1
+    when the arena is full. `follow[slice(*follow_rows[i])]` is what may follow control i's frame.
+    """
+    locals_, lefts, room = 0, 0, len(local) - len(trie.order)
+    for i in range(len(controls)):
+        if locals_ > room or lefts > room:
+            return i
+        locals_, lefts = walk(
+            m, trie, controls[i], follow[follow_rows[i, 0] : follow_rows[i, 1]], control_at, stack_at, top_at,
+            arena_symbol, arena_parent, local, left_token, left_offset, left_verdict, locals_, lefts,
+        )  # fmt: skip
+        if locals_ < 0:
+            return -1
+        local_end[i], left_end[i] = locals_, lefts
+    return len(controls)
+
+
+@njit(cache=True)
 def walk(
     m: Machine,
     trie: Trie,
@@ -98,16 +135,18 @@ def walk(
     left_token: Array,
     left_offset: Array,
     left_verdict: Array,
+    locals_: int,
+    lefts: int,
 ) -> tuple[int, int]:
     """Walks the whole vocabulary from `control` with an empty stack of its own.
 
-    Writes to `local` the tokens that run within what the walk pushed, and to `left_*` the residuals: tokens that
-    leave the frame with a verdict before byte `offset`, which must be in `follow` [verdicts, 256] (the last row holds
-    for all further verdicts). Returns both counts, -1 when the arena is full.
+    Appends to `local`, which holds `locals_`, the tokens that run within what the walk pushed, and to `left_*`, which
+    hold `lefts`, the residuals: tokens that leave the frame with a verdict before byte `offset`, which must be in
+    `follow` [verdicts, 256] (the last row holds for all further verdicts). Returns both counts, -1 when the arena is
+    full.
     """
     control_at[0], stack_at[0], top_at[0] = control, -1, 0
-    n, locals_, lefts = 1, 0, 0
-    nodes = len(trie.byte)
+    n, nodes = 1, len(trie.byte)
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
@@ -252,6 +291,49 @@ def sum_answers(
     return True
 
 
+@njit(cache=True, inline="always")
+def run_suffix(
+    m: Machine,
+    control: int,
+    suffix: int,
+    n_suffixes: int,
+    text: Array,
+    suffix_of: Array,
+    at: int,
+    stop: int,
+    arena_symbol: Array,
+    arena_parent: Array,
+) -> int:
+    """What suffix `text[at:stop]` is worth from a move: FALSE, TRUE, or the code of what's left when the frame that the
+    move leads to is left too. Suffix 0, the empty rest, asks whether the text may end. FULL when the arena is full.
+    """
+    c, s, top = control, -1, 0
+    while True:
+        if c == -1:
+            return FALSE
+        if c < -1:  # an action: push, then go to its target
+            a = -2 - c
+            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+            if top < 0:
+                return FULL
+            c = m.action_target[a]
+            continue
+        if at < stop:
+            move = find_move(m, c, text[at])
+            if move != -1:
+                c = move
+                at += 1
+                continue
+        elif suffix != 0:
+            return TRUE
+        if m.verdict[c] < 0:
+            return FALSE
+        if s < 0:
+            return m.verdict[c] * n_suffixes + (suffix_of[at] if suffix != 0 else 0)  # type: ignore[no-any-return]
+        c = m.return_move[m.return_start[arena_symbol[s]] + m.verdict[c]]
+        s = arena_parent[s]
+
+
 @njit(cache=True)
 def run_suffixes(
     m: Machine,
@@ -266,46 +348,88 @@ def run_suffixes(
     arena_parent: Array,
     out: Array,
 ) -> bool:
-    """What a residual is worth to a caller that goes on in `returns[verdict]`.
-
-    A code is verdict * n_suffixes + suffix. `out` gets FALSE, TRUE, or the code of the residual that is left when the
-    caller's frame is left too. Suffix 0, the empty rest, asks whether the text may end. Returns False when the arena
-    is full.
+    """`run_suffix` of each code, verdict * n_suffixes + suffix, for a caller that goes on in `returns[verdict]`.
+    Returns False when the arena is full.
     """
     for i in range(len(codes)):
         suffix = codes[i] % n_suffixes
-        c = returns[codes[i] // n_suffixes]
-        s, top = -1, 0
-        value = TRUE
-        at, stop = place[suffix], end[suffix]
-        while True:
-            if c == -1:
-                value = FALSE
-                break
-            if c < -1:  # an action: push, then go to its target
-                a = -2 - c
+        out[i] = run_suffix(
+            m, returns[codes[i] // n_suffixes], suffix, n_suffixes, text, suffix_of, place[suffix], end[suffix],
+            arena_symbol, arena_parent,
+        )  # fmt: skip
+        if out[i] == FULL:
+            return False
+    return True
+
+
+@njit(cache=True)
+def run_rests(
+    m: Machine,
+    returns: Array,
+    rests: RestTries,
+    n_suffixes: int,
+    suffix_of: Array,
+    control_at: Array,
+    stack_at: Array,
+    top_at: Array,
+    arena_symbol: Array,
+    arena_parent: Array,
+    out: Array,
+) -> bool:
+    """As `run_suffixes`, for codes that were put into tries once: what they begin with is read once, and what can't be
+    read is passed over. Empty rests aren't looked at. `out` holds FALSE before. Returns False when the arena is full.
+    """
+    for start in range(len(returns)):
+        c, s, top = returns[start], -1, 0
+        if c == -1:
+            continue
+        while c < -1:
+            a = -2 - c
+            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+            if top < 0:
+                return False
+            c = m.action_target[a]
+        control_at[0], stack_at[0], top_at[0] = c, s, top
+        n, stop = rests.root[start] + 1, rests.root[start + 1]
+        while n < stop:
+            d, b = rests.depth[n], rests.byte[n]
+            c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
+            move = find_move(m, c, b)
+            while move == -1:
+                v = m.verdict[c]
+                if v < 0:
+                    break
+                if s < 0:
+                    for k in range(rests.code_start[n], rests.code_start[rests.end[n]]):
+                        i = rests.order[k]
+                        out[i] = v * n_suffixes + suffix_of[rests.place[i] + d - 1]
+                    break
+                c = m.return_move[m.return_start[arena_symbol[s]] + v]
+                s = arena_parent[s]
+                if c == -1:
+                    break
+                while c < -1:
+                    a = -2 - c
+                    s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+                    if top < 0:
+                        return False
+                    c = m.action_target[a]
+                move = find_move(m, c, b)
+            if move == -1:
+                n = rests.end[n]
+                continue
+            if move >= 0:
+                c = move
+            else:
+                a = -2 - move
                 s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
                 if top < 0:
                     return False
                 c = m.action_target[a]
-                continue
-            if at < stop:
-                move = find_move(m, c, text[at])
-                if move != -1:
-                    c = move
-                    at += 1
-                    continue
-            elif suffix != 0:
-                break
-            if m.verdict[c] < 0:
-                value = FALSE
-                break
-            if s < 0:
-                value = m.verdict[c] * n_suffixes + (suffix_of[at] if suffix != 0 else 0)
-                break
-            c = m.return_move[m.return_start[arena_symbol[s]] + m.verdict[c]]
-            s = arena_parent[s]
-        out[i] = value
+            for k in range(rests.code_start[n], rests.code_start[n + 1]):
+                out[rests.order[k]] = TRUE
+            control_at[d], stack_at[d], top_at[d] = c, s, top
+            n += 1
     return True
 
 

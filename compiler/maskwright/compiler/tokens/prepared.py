@@ -18,7 +18,7 @@ from maskwright.compiler.tokens.contexts import Regions
 from maskwright.compiler.tokens.machine import Machine, build_machine, dense_moves
 from maskwright.compiler.tokens.residuals import Residuals, make_gather
 from maskwright.compiler.tokens.tables import NO_BASE, AutomatonTables, PackTables
-from maskwright.compiler.tokens.trie import TokenTrie
+from maskwright.compiler.tokens.trie import TokenTrie, build_rest_tries
 from maskwright.compiler.tokens.walk import Walker
 
 Words = npt.NDArray[np.uint32]
@@ -57,7 +57,9 @@ class PreparedVocabulary:
         bounds = t.code_start.tolist()
         codes = {f: code[i:j] for f, (i, j) in enumerate(itertools.pairwise(bounds))}
         walker = Walker(build_machine(t.automaton, None, None), self.tokens)
-        return Residuals(codes, make=lambda s: make_gather(self.library, s, codes, walker))
+        verdicts = t.automaton.frame_verdicts.tolist()
+        tries = {f: build_rest_tries(c, verdicts[f], self.tokens) for f, c in codes.items()}
+        return Residuals(codes, tries, make=lambda s: make_gather(self.library, s, codes, walker))
 
     @cached_property
     def regions(self) -> Regions:

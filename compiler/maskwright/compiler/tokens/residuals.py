@@ -22,6 +22,7 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.beside import Beside
 from maskwright.compiler.tokens.kernels import FALSE, TRUE
+from maskwright.compiler.tokens.trie import RestTries
 from maskwright.compiler.tokens.walk import Walked, Walker
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ I64 = npt.NDArray[np.int64]
 @dataclass(slots=True)
 class Residuals:
     """`codes[f]`: the frame's residuals, sorted. `gather_of(s)`: where each entry of the callee's vector stands in the
-    caller's, which is extended by [false, true].
+    caller's, which is extended by [false, true]. `tries`: of a pack's frames, which many symbols call.
 
     The gathers of a pack's many symbols are made when they're first asked for.
     """
 
     codes: dict[int, I64] = field(default_factory=dict)
+    tries: dict[int, RestTries] = field(default_factory=dict)
     gather: dict[int, I32] = field(default_factory=dict)
     make: Callable[[int], I32] | None = None
 
@@ -105,15 +107,15 @@ class _Closure:
     def run(self) -> None:
         for callee in sorted(self.callers):
             if callee < self.a.first_frame:
-                self.pass_on(callee, self.base.codes[callee])
+                self.pass_on(callee, self.base.codes[callee], self.base.tries.get(callee))
         while self.pending:
             frame = min(self.pending)
             self.pass_on(frame, self.pending.pop(frame))
 
-    def pass_on(self, callee: int, codes: I64) -> None:
+    def pass_on(self, callee: int, codes: I64, tries: RestTries | None = None) -> None:
         for s in self.callers.get(callee, ()):
             self.check()
-            out = self.walker.worth(self.walker.returns(s), codes)
+            out = self.walker.worth(self.walker.returns(s), codes, tries)
             if self.rests is not None:
                 out = self.rests.apply(out)
             self.values[s].append((codes, out))
@@ -179,9 +181,7 @@ def merge(codes: I64, new: I64) -> I64:
 
 def places(codes: I64, wanted: I64) -> I32:
     """Where each wanted code stands in a vector over `codes` that ends with false, true; an unknown code is false."""
-    out = np.full(len(wanted), len(codes), dtype=np.int32)
-    out[wanted == TRUE] = len(codes) + 1
-    real = np.flatnonzero(wanted >= 0)
-    real = real[contains(codes, wanted[real])]
-    out[real] = np.searchsorted(codes, wanted[real])
-    return out
+    n = len(codes)
+    at = np.searchsorted(codes, wanted) if n else np.zeros(len(wanted), dtype=np.intp)
+    known = codes[np.minimum(at, n - 1)] == wanted if n else np.zeros(len(wanted), dtype=np.bool_)
+    return np.where(known, at, np.where(wanted == TRUE, n + 1, n)).astype(np.int32)

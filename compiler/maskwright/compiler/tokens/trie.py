@@ -36,6 +36,19 @@ class Trie(NamedTuple):
     order: I32  # text token ids, by bytes, then by id
 
 
+class RestTries(NamedTuple):
+    """Codes (verdict, suffix) of one frame as a trie of suffixes for each verdict, in one set of preorder arrays."""
+
+    root: I32  # [verdicts + 1], the first node of each
+    byte: U8
+    depth: I32
+    end: I32
+    code_start: I32  # [nodes + 1] into order
+    order: I32  # positions of codes
+    place: I32  # [codes], where the suffix begins in the vocabulary's text
+    empty: I32  # positions of codes with the empty suffix
+
+
 @dataclass(frozen=True)
 class TokenTrie:
     """The trie, the token bytes and the suffix numbers of one vocabulary."""
@@ -89,3 +102,30 @@ def _number_suffixes(tokens: Sequence[bytes | None], start: I32, length: int) ->
                 stop.append(at + len(t))
             out[at + k] = n
     return out, np.array(place, dtype=np.int32), np.array(stop, dtype=np.int32)
+
+
+def build_rest_tries(codes: npt.NDArray[np.int64], verdicts: int, tokens: TokenTrie) -> RestTries:
+    """For codes that are put to many symbols."""
+    verdict, suffix = codes // tokens.n_suffixes, codes % tokens.n_suffixes
+    texts = [tokens.suffix(int(n)) for n in suffix]
+    text, start = np.frombuffer(b"".join(texts), dtype=np.uint8), starts(map(len, texts)).astype(np.int32)
+    roots, parts, orders, nodes, done = [0], [], [], 0, 0
+    for v in range(verdicts):
+        here = [i for i in np.flatnonzero(verdict == v).tolist() if texts[i]]
+        order = np.array(sorted(here, key=texts.__getitem__), dtype=np.int32)
+        byte, depth, end, code_start = fill_trie(order, text, start, tokens.longest)
+        parts.append((byte, depth, end + nodes, code_start[:-1] + done))
+        orders.append(order)
+        nodes, done = nodes + len(byte), done + len(order)
+        roots.append(nodes)
+    byte, depth, end, code_start = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return RestTries(
+        root=np.array(roots, dtype=np.int32),
+        byte=byte,
+        depth=depth,
+        end=end,
+        code_start=np.append(code_start, np.int32(done)),
+        order=np.concatenate(orders),
+        place=tokens.suffix_place[suffix],
+        empty=np.flatnonzero(suffix == 0).astype(np.int32),
+    )
