@@ -10,7 +10,7 @@ PYTEST_FLAGS ?=
 ROUNDS ?= 20
 DATA ?= demo-data
 
-.PHONY: help demo serve test lint gen check-gen bench golden fuzz clean
+.PHONY: help demo serve test lint gen check-gen bench golden fuzz conformance clean
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
@@ -20,6 +20,7 @@ help:
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
+	@echo "make conformance  the official JSON Schema Test Suite, against the committed baseline"
 	@echo "make fuzz     property tests, ROUNDS times over; each time has other examples"
 
 $(STAMP): pyproject.toml
@@ -52,6 +53,9 @@ golden: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench
+
+conformance: $(STAMP)
+	$(BIN)/python -m tests.conformance
 
 fuzz: $(STAMP)
 	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/property || exit 1; done

@@ -372,8 +372,6 @@ class Document:
         if not self._dynamic_names:
             return schema
         context = self._extend(context, schema.base)
-        if not context:
-            return schema
         number = self._contexts.setdefault(context, len(self._contexts))
         key = f"@{number}:{schema.key}"
         if key not in self.schemas:

@@ -56,7 +56,24 @@ def is_number(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    return is_number(value) and value == int(value)
+    return is_number(value) and (isinstance(value, int) or not value or fraction_places(value) == 0)
+
+
+def fraction_places(value: int | Decimal) -> int:
+    """Digits behind the point."""
+    exponent = shortest(value).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def shortest(value: int | Decimal) -> Decimal:
+    """The number without zeros at the end of its digits. Unlike `Decimal.normalize` it never rounds."""
+    sign, digits, exponent = Decimal(value).as_tuple()
+    assert isinstance(exponent, int)
+    end = len(digits)
+    while end and not digits[end - 1]:
+        end -= 1
+    return Decimal((sign, digits[:end], exponent + len(digits) - end)) if end else Decimal(0)
 
 
 def is_schema(value: Any, draft: Draft) -> bool:
