@@ -30,7 +30,7 @@ from .following import replay
 from .guard import Guard
 from .http import Request, Response
 from .orders import KINDS, Fields, StateRequest, compile_request, judge_request, parse_body, state_request
-from .runs import run_free, run_json, run_masked
+from .runs import Order, run_free, run_json, run_masked
 from .site import HEADERS, PREFIX
 from .tokenizers import Tokenizers
 from .views import figures_of, pieces_of, place_of, rows_of, step_of
@@ -165,13 +165,13 @@ def _view(bench: Bench, request: StateRequest) -> dict[str, Any]:
     artifact, (distribution, noise) = bench.artifact, _speakers(bench, request)
     reached = replay(artifact, request.tokens)
     tokens, matcher = request.tokens[: reached.taken], reached.matcher
-    step = step_of(matcher, tokens, distribution, noise, request.settings)
+    step = step_of(matcher, tokens, distribution, noise, request.settings, request.budget)
     return {
         "taken": reached.taken,
         "pieces": pieces_of(artifact, tokens),
-        "figures": figures_of(matcher, step),
-        "place": place_of(artifact, matcher),
-        "rows": [row.to_json() for row in rows_of(bench.tokenizer, matcher, artifact, step, request.search)],
+        "figures": figures_of(matcher, step, request.budget, len(tokens)),
+        "place": place_of(matcher),
+        "rows": [row.to_json() for row in rows_of(matcher, step, request.search)],
         "source": step.spoken.source,
         "neutral": request.settings.neutral,
     }
@@ -179,9 +179,6 @@ def _view(bench: Bench, request: StateRequest) -> dict[str, Any]:
 
 def _draw(bench: Bench, request: StateRequest) -> dict[str, Any]:
     artifact, (distribution, noise) = bench.artifact, _speakers(bench, request)
-    tokens, settings = request.tokens[: replay(artifact, request.tokens).taken], request.settings
-    if request.masked:
-        run = run_masked(artifact, tokens, distribution, noise, settings, request.steps)
-    else:
-        run = run_free(artifact, tokens, distribution, settings, request.steps)
-    return run_json(artifact, run)
+    tokens = request.tokens[: replay(artifact, request.tokens).taken]
+    order = Order(tokens, distribution, noise, request.settings, request.steps, request.budget)
+    return run_json(artifact, run_masked(artifact, order) if request.masked else run_free(artifact, order))

@@ -37,14 +37,15 @@ async function compile() {
   compiling = true;
   const began = performance.now(), order = compileOrder();
   const progress = setInterval(() => tellProgress(performance.now() - began), 100);
+  const settle = () => { clearInterval(progress); $("compile-progress").hidden = true; };
   try {
     const result = await call("compile", order);
+    settle();
     if (!again) await compiled(order, result, performance.now() - began);
   } catch (error) {
     if (!again) failedToCompile(error);
   } finally {
-    clearInterval(progress);
-    $("compile-progress").hidden = true;
+    settle();
     compiling = false;
     if (again) { again = false; compile(); }
   }
@@ -173,6 +174,8 @@ async function show(shown) {
   showPlace({ place: shown.place, kind: view.kind, onPointer: toPointer });
   markSource({ reveal: true });
   showSpeaker(shown.source);
+  showSliders();
+  $("budget-field").classList.toggle("short", shown.figures.short);
   const { ended } = shown.figures;
   for (const id of ["draw", "run"]) $(id).disabled = ended;
   for (const id of ["undo", "restart"]) $(id).disabled = !view.tokens.length;
@@ -356,7 +359,16 @@ function showChoices() {
 function showSliders() {
   $("temperature-shown").textContent = view.temperature.toFixed(2);
   $("top_p-shown").textContent = view.top_p.toFixed(2);
-  $("budget-shown").textContent = view.budget ? `${view.budget} tokens, with the end` : "none";
+  $("budget-shown").textContent = budgetWords();
+}
+
+function budgetWords() {
+  if (!view.budget) return "no limit";
+  const figures = page.shown?.figures, left = Math.max(0, view.budget - view.tokens.length);
+  const words = `${view.budget} tokens, ${left} left`;
+  if (!figures || figures.ended) return words;
+  if (figures.least === null) return `${words}; how many it needs isn't known`;
+  return figures.least > left ? `${words}: too few, it needs ${figures.least}` : `${words}, it needs at least ${figures.least}`;
 }
 
 let slow = 0;
