@@ -93,7 +93,7 @@ class Api:
         return {
             "version": version("maskwright"),
             "kinds": KINDS,
-            "tokenizers": await self._tokenizers.list(),
+            "tokenizers": await self._tokenizers.listed(),
             "examples": [{**asdict(e), "table": [list(row) for row in e.table]} for e in EXAMPLES],
             "unchecked": [{"name": name, "what": what} for name, what in UNCHECKED],
         }

@@ -18,7 +18,7 @@ from .distributions import Distribution, Noise, Spoken, with_legal_mass
 from .following import Mask, bytes_taken, completions, least_tokens, mask_of
 from .sampling import F64, Settings, drawable, softmax
 
-SHOWN_LIKELY, SHOWN_LEGAL, SHOWN_FOUND = 14, 14, 60
+SHOWN_LIKELY, SHOWN_LEGAL, SHOWN_FOUND = 10, 12, 60
 END = "end of text"
 MAX_DIGITS = 4000
 """Of a number of completions; Python writes no longer ones unless it's told to."""

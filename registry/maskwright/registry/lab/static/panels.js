@@ -7,11 +7,11 @@ import { tokenNodes } from "./tokens.js";
 export function showFigures(list, figures, vocabulary) {
   const { retained, legal, late, completions, least, may_end: mayEnd, ended } = figures;
   const entries = [
-    { id: "retained", name: "Mass kept", value: probability(retained), note: "of the raw probability", part: retained },
+    { id: "retained", name: "Mass kept", value: probability(retained), note: "of the raw mass", part: retained },
     { id: "legal", name: "Valid next tokens", value: count(legal), note: late ? `of ${count(vocabulary)}; ${count(late)} would be too late` : `of ${count(vocabulary)}` },
     { id: "completions", name: "Completions left", ...completionsTile(completions) },
-    { id: "least", name: "Least to finish", value: least === null ? "?" : count(least), note: least === 1 ? "token, with the end" : "tokens, with the end" },
-    { id: "may-end", name: "May it end here?", value: ended ? "ended" : mayEnd ? "yes" : "no", note: mayEnd ? "the text is complete" : "something is missing" },
+    { id: "least", name: "Least to finish", value: least === null ? "?" : count(least), note: least === 1 ? "token" : "tokens" },
+    { id: "may-end", name: "May it end?", value: ended ? "ended" : mayEnd ? "yes" : "no", note: ended || mayEnd ? "it's complete" : "not complete" },
   ];
   list.replaceChildren(...entries.map(({ id, name, value, note, part, title }) =>
     h("div", { class: "figure-tile", "data-figure": id, title, ...(part === undefined ? {} : { "--part": String(part) }) },
