@@ -10,7 +10,7 @@ PYTEST_FLAGS ?=
 ROUNDS ?= 20
 DATA ?= demo-data
 
-.PHONY: help demo serve test lint gen check-gen bench golden fuzz conformance clean
+.PHONY: help demo serve test lint gen check-gen bench golden fuzz conformance pages clean
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
@@ -21,6 +21,7 @@ help:
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
 	@echo "make conformance  the official JSON Schema Test Suite, against the committed baseline"
+	@echo "make pages    rewrite the pages that are made from tables"
 	@echo "make fuzz     property tests, ROUNDS times over; each time has other examples"
 
 $(STAMP): pyproject.toml
@@ -53,6 +54,9 @@ golden: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench
+
+pages: $(STAMP)
+	$(BIN)/python -m tests.conformance --pages
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance

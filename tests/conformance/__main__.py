@@ -1,6 +1,7 @@
 """`make conformance`: the official JSON Schema Test Suite, by draft and category, against the committed baseline.
 
     python -m tests.conformance [--archive FILE] [--update] [--list CATEGORY] [DRAFT...]
+    python -m tests.conformance --pages
 
 Prints the table. Exits with 1 when a test is worse than the baseline or wrong; `--update` writes the baseline when
 nothing is. `--list` prints the tests of a category with the reason. The archive is looked for in the shared data
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from conformance_baseline import BASELINE, compare, load, make, table
+from conformance_baseline import BASELINE, compare, load, make, pages, table
 from conformance_suite import ARCHIVE, DRAFTS, NOT_RUN, read_suite, run
 
 
@@ -37,8 +38,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("drafts", nargs="*", choices=[*DRAFTS, []], metavar="DRAFT", help=", ".join(DRAFTS))
     parser.add_argument("--archive", type=Path)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--pages", action="store_true", help="only write the pages made from tables and baseline")
     parser.add_argument("--list", dest="listed", default="wrong", metavar="CATEGORY")
     options = parser.parse_args(arguments)
+    if options.pages:
+        for path, text in pages().items():
+            path.write_text(text, "utf-8")
+        return 0
     suite, drafts = read_suite(_archive(options.archive)), set(options.drafts) or set(DRAFTS)
     found = []
     for draft, name, place, outcome in run(suite, drafts):

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from conformance_run import CATEGORIES
 
+from maskwright.compiler.schema import departures
+from maskwright.compiler.schema import pages as support
+
 BASELINE = Path(__file__).parent / "baseline.json"
 Found = tuple[str, str, str, str]
 """(draft, file, "group/test", category)"""
@@ -79,6 +82,12 @@ def compare(baseline: Baseline, found: Iterable[Found], drafts: set[str]) -> tup
                 f"{draft}: {known[draft]} tests before, {seen[draft]} now"
             )
     return worse, better
+
+
+def pages() -> dict[Path, str]:
+    """The pages made from the keyword tables and the baseline, by path."""
+    folder = Path(departures.__file__).parent
+    return {folder / "SUPPORT.md": support.page(load().counts), folder / "DEPARTURES.md": departures.page()}
 
 
 def table(baseline: Baseline) -> str:

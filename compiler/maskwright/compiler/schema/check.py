@@ -16,11 +16,11 @@ from typing import Any
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, unsupported_keyword
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.document import REFERENCES, Document, Schema
-from maskwright.compiler.schema.finite import MAX_VALUES, unique_values
-from maskwright.compiler.schema.keywords import KEYWORDS, Draft, is_number
+from maskwright.compiler.schema.finite import unique_values
+from maskwright.compiler.schema.keywords import KEYWORDS, MAX_DIVISOR, RESIDUAL, Draft, is_number
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.lower import loop
-from maskwright.compiler.schema.numbers import MAX_DIVISOR, remainders
+from maskwright.compiler.schema.numbers import remainders
 
 MAX_IN_PLACE = 1000
 """Sub-schemas that judge one value, one inside the other: bounds the lowering's recursion."""
@@ -160,14 +160,6 @@ def _digits(value: Any) -> int:
     return max(abs(value.adjusted()), abs(exponent) if isinstance(exponent, int) else 0) + 1
 
 
-WHY_RESIDUAL = {
-    "uniqueItems": f"an item may have more than {MAX_VALUES} values, too many to remember which came",
-    "minProperties": "it needs more than one key that the schema doesn't name, and those may repeat",
-    "multipleOf": f"it takes more than {MAX_DIVISOR} remainders to tell",
-}
-"""What an automaton can't express, by keyword. References are residual where nobody supplied their target."""
-
-
 class _Checker:
     """Judges one keyword at a time."""
 
@@ -206,7 +198,7 @@ class _Checker:
             if isinstance(why, Diagnostic):
                 return why
         plain = unsupported_keyword(keyword, schema.at(keyword))
-        return replace(plain, message=f"{plain.message}: {WHY_RESIDUAL[keyword]}") if keyword in WHY_RESIDUAL else plain
+        return replace(plain, message=f"{plain.message}: {RESIDUAL[keyword]}")
 
     def treatment(self, schema: Schema, keyword: str) -> str:
         value = schema.value[keyword]

@@ -10,10 +10,7 @@ import json
 from typing import Any
 
 from maskwright.compiler.schema.document import Document, Schema
-from maskwright.compiler.schema.keywords import Draft, is_number, shortest
-
-MAX_VALUES = 10
-"""Values of an item at most: there are two to that power of sets of values seen."""
+from maskwright.compiler.schema.keywords import MAX_VALUES, Draft, is_number, shortest
 
 
 def unique_values(document: Document, schema: Schema) -> list[Any] | None:

@@ -19,11 +19,10 @@ from typing import Any, Protocol
 
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.schema.formula import Formula, Space, constant
-from maskwright.compiler.schema.keywords import fraction_places, shortest
+from maskwright.compiler.schema.keywords import MAX_DIVISOR, fraction_places, shortest
 from maskwright.compiler.schema.tables import Table, tabulate
 
 MAX_DIGITS = 400
-MAX_DIVISOR = 20_000
 
 
 @dataclass(frozen=True, slots=True)
