@@ -49,8 +49,8 @@ def _lines(measured: Measured) -> Iterable[str]:
     yield "<!-- Made by `make pages` from keywords.py, formats.py and the conformance baseline: change those. -->"
     yield ""
     yield from paragraph(
-        """A keyword is *enforced* (the automaton judges it), an *annotation* (without effect on validity), or *residual*
-        (an automaton can't express it). A residual keyword refuses the schema, naming its place; with
+        """A keyword is *enforced* (the automaton judges it), an *annotation* (without effect on validity), or
+        *residual* (an automaton can't express it). A residual keyword refuses the schema, naming its place; with
         `residual="allow"` it is left to validation after decoding and recorded. A keyword in no table is an
         annotation, and reported. A dash: the draft doesn't know the keyword. What the canonical form leaves out of
         the valid texts is in [DEPARTURES.md](DEPARTURES.md)."""
@@ -70,8 +70,8 @@ def _lines(measured: Measured) -> Iterable[str]:
     yield from (f"| `{name}` | {when} |" for name, when in RESIDUAL.items())
     yield from ("", "## Formats", "")
     yield from paragraph(
-        """Judged with `formats="enforce"` (the default) and where a dialect asserts formats. Others are annotations, and
-        reported."""
+        """Judged with `formats="enforce"` (the default) and where a dialect asserts formats. Others are annotations,
+        and reported."""
     )
     yield ""
     yield f"| format | judged | {' | '.join(DRAFTS)} |"
