@@ -10,7 +10,7 @@ from typing import Any
 from maskwright.compiler.cost_tree import MEASURES, cost_tree, tree_lines
 from maskwright.compiler.diagnostics import CompileError
 
-from .choices import add_choices, compile_kind, limits_of, options_of, with_tool_arguments
+from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
 from .files import file_failures, kind_of, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, Failure, Terminal, render_diagnostic
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     from maskwright.compiler import Compiler
 
     kind = kind_of(options.source, options.kind)
-    chosen, limits = options_of(options), limits_of(options)
+    chosen, limits, resources = options_of(options), limits_of(options), resources_of(options, kind)
     source = read_source(options.source)
     if kind == "tools":
         source = with_tool_arguments(source, options)
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     compiler = Compiler(read_vocabulary(tokenizer, terminal), options=chosen, limits=limits)
     try:
         with terminal.working(f"compiling {options.source}"):
-            report = compile_kind(compiler, kind, source).report.to_json()
+            report = compile_kind(compiler, kind, source, resources).report.to_json()
     except CompileError as error:
         diagnostics = [d.to_json() for d in error.diagnostics]
         message = f"{options.source} was refused"
