@@ -197,11 +197,11 @@ class Budget:
 
     def _after(self, words: npt.NDArray[np.uint32], control: int, stack: Stack) -> _Result:
         """The bounds after the tokens of a mask row; noted as growth."""
-        order = self._costs.spelling.by_length
         bits = np.unpackbits(words.view(np.uint8), bitorder="little")
         places, least = Places(self._costs, control, stack), self.least(control, stack)
-        if np.count_nonzero(bits) < MANY:
-            tokens, others = order[bits[order] != 0], 0
+        tokens = np.flatnonzero(bits)
+        if len(tokens) < MANY:
+            tokens, others = self._costs.spelling.sort(tokens), 0
             bounds = places.bounds(places.run(tokens), self._down)
         else:
             tokens, numbers = places.run_all()

@@ -43,8 +43,8 @@ class Spelling:
     """
 
     __slots__ = (
-        "_columns", "_groups", "_ids", "_keys", "_pack", "begin", "blob", "by_length", "lengths", "offsets", "usable",
-        "widest",
+        "_columns", "_counted", "_groups", "_ids", "_keys", "_pack", "begin", "blob", "by_length", "lengths", "offsets",
+        "usable", "widest",
     )  # fmt: skip
 
     def __init__(self, pack: VocabularyPack, without: frozenset[int] = frozenset()) -> None:
@@ -52,9 +52,9 @@ class Spelling:
         self.blob: npt.NDArray[np.uint8] = pack.section("token_blob")
         self.offsets: npt.NDArray[np.int64] = pack.section("token_offsets").astype(np.int64)
         self.lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
-        counted = pack.section("token_flags") == TEXT
-        counted[sorted(without)] = False
-        ids = np.flatnonzero(counted)
+        self._counted: npt.NDArray[np.bool_] = pack.section("token_flags") == TEXT
+        self._counted[sorted(without)] = False
+        ids = np.flatnonzero(self._counted)
         self.widest = int(self.lengths[ids].max(initial=0))
         self.begin = self.offsets[:-1][self.lengths > 0]
         self.by_length = ids[np.argsort(-self.lengths[ids], kind="stable")]
@@ -70,6 +70,11 @@ class Spelling:
         single = np.zeros(256, np.uint8)
         single[first[~long]] = 1
         self.usable: bytes = single.tobytes()
+
+    def sort(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Those that count, longest first."""
+        counted = tokens[self._counted[tokens]]
+        return counted[np.argsort(-self.lengths[counted], kind="stable")]
 
     def columns(self, stay: bytes) -> Columns:
         """The tokens that aren't wholly made of the bytes flagged in `stay` (256 flags), longest first, by columns. The
