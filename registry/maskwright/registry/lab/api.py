@@ -26,7 +26,7 @@ import grpc
 from ..service.status import CODES, as_registry_error
 from .distributions import Distribution, Noise, TextTable
 from .examples import BY_NAME, EXAMPLES
-from .following import replay
+from .following import follow_text, replay
 from .guard import Guard
 from .http import Request, Response
 from .orders import KINDS, Fields, StateRequest, compile_request, judge_request, parse_body, state_request
@@ -123,7 +123,8 @@ class Api:
 
     async def _judge(self, fields: Fields) -> dict[str, Any]:
         digest, text = judge_request(fields)
-        layers = await self._workbench.judge(self._workbench.get(digest), text)
+        bench = self._workbench.get(digest)
+        layers = [await self._in_thread(follow_text, bench.artifact, text), *await self._workbench.judge(bench, text)]
         return {"layers": [layer.to_json() for layer in layers]}
 
     async def _split(self, fields: Fields) -> dict[str, Any]:

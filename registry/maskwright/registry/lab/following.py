@@ -13,8 +13,10 @@ from maskwright.workers import Artifact, Matcher, allocate_token_bitmask
 from maskwright.workers.errors import DeadEnd
 
 from .sampling import I32
+from .tasks import Layer
 
 Flags = npt.NDArray[np.bool_]
+ACCEPTED = "Does the constraint accept it?"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,15 @@ def bytes_taken(matcher: Matcher, data: bytes) -> int:
         if matcher.fork().accept_string(data[:length]):
             taken = length
     return taken
+
+
+def follow_text(artifact: Artifact, text: str) -> Layer:
+    """What the artifact's own automaton says of a whole text, whatever its tokens."""
+    matcher = Matcher(artifact)
+    if not matcher.accept_string(text):
+        return Layer("automaton", ACCEPTED, "no")
+    ended = matcher.is_accepting()
+    return Layer("automaton", ACCEPTED, "yes" if ended else "no", () if ended else ("it isn't complete",))
 
 
 def text_of(artifact: Artifact, tokens: Sequence[int]) -> bytes:
