@@ -244,7 +244,7 @@ def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
         journal = Journal(catalog.content, catalog.index)
         journal.catch_up()
         yield catalog, journal
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         raise Failure(EXIT_SERVICE, str(error)) from error
     except (ValueError, RegistryError) as error:
         raise Failure(EXIT_USAGE, str(error)) from error

@@ -95,7 +95,7 @@ class Fold:
 class Index:
     """The index in the file `path`, created or brought up to date.
 
-    `is_new` says that the file was begun now, so that a caller may fill it from the store.
+    `is_new` says that the file was begun now, so that a caller may fill it from the store. Raises OSError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,8 +104,8 @@ class Index:
         self.is_new = not path.exists()
         try:
             self._database = _open(path)
-        except sqlite3.OperationalError:  # locked, no space, no permission: not damage
-            raise
+        except sqlite3.OperationalError as error:  # locked, no space, no permission: not damage
+            raise OSError(f"index {path}: {error}") from error
         except sqlite3.DatabaseError as error:
             _log.warning("index %s is damaged (%s); starting a new one", path, error)
             _set_aside(path)
