@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_ALTERNATIVES = 12
+WHITE_SPACE = frozenset(" \t\n\r")
 NAMES = {0x20: "space", 0x0A: "line feed", 0x0D: "carriage return", 0x09: "tab"}
 CLASSES = (
     ("a digit", frozenset(range(0x30, 0x3A))),
@@ -59,7 +60,10 @@ class Explanation:
     def __str__(self) -> str:
         if self.terminated:
             return "the text has ended"
-        parts = [repr(a) for a in self.alternatives] or list(describe_bytes(self.expected))
+        spaced = [a for a in self.alternatives if a[-1:] in WHITE_SPACE]
+        parts = [repr(a) for a in self.alternatives if a not in spaced] or list(describe_bytes(self.expected))
+        if spaced and len(spaced) < len(self.alternatives):
+            parts.append("white space")
         if self.may_end:
             parts.append("the end of the text")
         return f"in {self.frame} from {self.pointer or 'the root'}, expected {' or '.join(parts) or 'nothing'}"
@@ -69,8 +73,8 @@ def describe_bytes(expected: bytes) -> Iterator[str]:
     """A set of bytes in words, in no more parts than needed."""
     left = set(expected)
     if left >= WHOLE:
-        yield "any character" if left & {0x22, 0x5C} == {0x22, 0x5C} else "a character"
-        left -= WHOLE | set(range(0x80, 0x100))
+        yield "any character"
+        left -= WHOLE | set(range(0x7F, 0x100))
     for name, members in CLASSES:
         if members <= left:
             yield name
