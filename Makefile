@@ -11,13 +11,14 @@ ROUNDS ?= 20
 DATA ?= demo-data
 KILLS ?= 200
 
-.PHONY: help demo serve test lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
+.PHONY: help demo serve lab test lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
 	@echo "make test     the tests (TESTS=path for some of them)"
 	@echo "make lint     ruff, mypy, import rules, generated code"
 	@echo "make serve    the service on 127.0.0.1:7411, data in demo-data/"
+	@echo "make lab      a page that shows a constraint at work, on 127.0.0.1:7412"
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
@@ -36,6 +37,9 @@ demo: $(STAMP)
 
 serve: $(STAMP)
 	$(BIN)/maskwright serve --data $(DATA)
+
+lab: $(STAMP)
+	$(BIN)/maskwright lab
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)

@@ -63,7 +63,7 @@ def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
     """Opens the lab at a link, ready; afterwards no page may have had anything to complain of."""
     contexts, complaints = [], list[str]()
 
-    def opened(link: str = "", *, width: int = 1440, height: int = 1000, ready: str = ".done", **settings: Any) -> Any:
+    def opened(link: str = "", *, width: int = 1440, height: int = 1000, refused: bool = False, **settings: Any) -> Any:
         context = chromium.new_context(viewport={"width": width, "height": height}, **settings)
         contexts.append(context)
         page = context.new_page()
@@ -72,9 +72,10 @@ def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
         page.goto(lab + link)
-        page.wait_for_selector(f"#compile-status{ready}", timeout=START_MS)
+        page.wait_for_selector(f"#compile-status.{'refused' if refused else 'done'}", timeout=START_MS)
         page.wait_for_selector("body:not(.waiting)")
-        page.wait_for_selector("#tokens tbody tr")
+        if not refused:
+            page.wait_for_selector("#tokens tbody tr")
         return page
 
     yield opened

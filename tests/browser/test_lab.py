@@ -218,7 +218,11 @@ def test_a_broken_link_is_no_trouble(open_lab: Open) -> None:
     page = open_lab("#example=city&tokens=5.6.x.99999999&seed=-1&temperature=nan&artifact=" + "0" * 64)
     assert "another compiler" in page.locator("#notice").inner_text()
     assert page.locator("#tape .chip").count() == 0 and page.locator("#seed").input_value() == "1"
-    page = open_lab("#source=!!!&kind=yaml", ready=".refused,#compile-status.done")
+    page = open_lab("#source=!!!&kind=yaml", refused=True)
+    page.get_by_role("button", name="Draw a token").click()
+    page.get_by_label("Source of the constraint").fill("true")
+    page.wait_for_selector("#compile-status.done")
+    page.wait_for_selector("#tokens tbody tr.legal")
 
 
 def test_a_masked_token_says_why(open_lab: Open) -> None:

@@ -68,6 +68,7 @@ function tellProgress(passed) {
 async function compiled(order, result, passed) {
   page.diagnostics = result.refused ? result.diagnostics : result.report.notes ?? [];
   showFindings();
+  document.body.classList.remove("waiting");
   document.body.classList.toggle("stale", result.refused);
   if (result.refused) {
     const n = result.diagnostics.filter((d) => (d.severity ?? "error") === "error").length;
