@@ -5,8 +5,8 @@ the prompt's (padding included); what's beyond it has been generated. Rows are f
 (`history.py`), since beam search reorders them. Processors given to `generate()` run before its temperature, top-k,
 top-p and min-p, which is the order that a mask needs.
 
-A row whose tokens weren't all legal can only come from outside: beam search fills up its beams with impossible ones when
-there are fewer legal tokens than beams. Such a row is masked entirely. When every row is like that, DeadEnd is raised.
+A row whose tokens weren't all legal can only come from outside: beam search fills up its beams with impossible ones
+when there are fewer legal tokens than beams. Such a row is masked entirely. When every row is like that, DeadEnd is raised.
 
 Not here: encoder outputs or several decoder prompts of different width in one batch without padding, which `generate()`
 hasn't either; continuous batching (`generate_batch`), whose processors see no rows.
@@ -32,8 +32,8 @@ class MaskwrightLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     """Masks the tokens that an artifact doesn't allow.
 
     artifacts: one for all prompts of the batch, or one for each, None for a prompt that's free. stop_token_ids: default
-    the vocabulary's; they should be the model's `eos_token_id`s, or `generate()` doesn't see the end. max_new_tokens: as
-    given to `generate()`; when given, every text is complete within it (`Matcher.fill_next_token_bitmask`). Raises
+    the vocabulary's; they should be the model's `eos_token_id`s, or `generate()` doesn't see the end. max_new_tokens:
+    as given to `generate()`; when given, every text is complete within it (`Matcher.fill_next_token_bitmask`). Raises
     WrongVocabulary when artifacts differ in it, ValueError for no artifact and stop tokens outside the vocabulary.
 
     One object serves one `generate()` at a time; call `reset()` before the next.
