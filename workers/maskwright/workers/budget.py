@@ -59,7 +59,7 @@ class Growth:
 
     def __init__(self, costs: Costs, base: Growth | None) -> None:
         self._costs = costs
-        self._symbols: dict[int, int] = base._symbols if base else {}
+        self._symbols: dict[int, int] = base._symbols.copy() if base else {}  # own ones are numbered the same elsewhere
         self._known: dict[GrowthKey, int] = {}
         self._depth: dict[int, int] = {}
         graph = costs.graph
