@@ -38,7 +38,13 @@ def _compiled(text: str, kind: str, options: str, padding: int) -> Artifact:
         "regex": lambda: compiler.compile_regex(text),
         "lark": lambda: compiler.compile_lark(text),
     }[kind]()
-    return Artifact.from_bytes(result.to_bytes(), VocabularyPack.from_bytes(vocab.pack_bytes()))
+    return Artifact.from_bytes(result.to_bytes(), pack(padding))
+
+
+@functools.cache
+def pack(padding: int = 0) -> VocabularyPack:
+    """One for all artifacts, as in an engine."""
+    return VocabularyPack.from_bytes(vocabulary(padding).pack_bytes())
 
 
 def schema(value: Any, padding: int = 0, **options: Any) -> Artifact:

@@ -8,7 +8,7 @@ import pytest
 from compiled import PIECES, STOP, lark, regex, schema, token, vocabulary
 
 from maskwright.workers import Artifact, Matcher
-from maskwright.workers.explain import describe_bytes
+from maskwright.workers.explain import describe_bytes, instance_path
 
 RECORD = {
     "type": "object",
@@ -117,14 +117,14 @@ def test_explanations() -> None:
     m = Matcher(schema(RECORD))
     told = m.explain()
     assert (told.frame, told.pointer, told.may_end, told.terminated, told.steps) == ("root", "", False, False, 0)
-    assert told.forced == "{" and '{"name"' in told.alternatives
+    assert told.path == "" and told.forced == "{" and '{"name"' in told.alternatives
     assert str(told) == "in root from the root, expected '{\"name\"' or white space"
     assert m.accept_string('{"name": "x", "kind": ') and m.accept_string('"')
     told = m.explain()
     assert told.stack[0] == ("root", "") and told.stack[-1] == ("enum", "/properties/kind")
     assert (told.pointer, told.frame) == ("/properties/kind", "enum") == (m.where().pointer, m.where().frame)
     assert told.alternatives == ('ask"', 'refund"') and told.expected == b"ar" and told.steps == 2
-    assert str(told) == "in enum from /properties/kind, expected 'ask\"' or 'refund\"'"
+    assert str(told) == "in enum at /kind from /properties/kind, expected 'ask\"' or 'refund\"'"
     assert m.accept_string('ask"}')
     assert m.explain().may_end and str(m.explain()).endswith("expected the end of the text")
     assert m.accept_token(STOP)
@@ -136,8 +136,33 @@ def test_a_shared_frame_is_told_with_the_pointer_around_it() -> None:
     assert m.accept_string('{"a":["x')
     told = m.explain()
     assert told.frame == "string" and told.pointer == "/properties/a"
-    assert told.alternatives == ()
-    assert str(told).startswith("in string from /properties/a, expected any character")
+    assert told.alternatives == () and told.path == "/a/0"
+    assert str(told).startswith("in string at /a/0 from /properties/a, expected any character")
+    assert Matcher(regex("a")).explain().path is None
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("", ""),
+        ("12", ""),
+        ("[", "/0"),
+        ('[1, "a,]", {', "/2"),
+        ('[[], [1,2', "/1/1"),
+        ('{"a": {"b', "/a"),
+        ('{"a": {"b"', "/a"),
+        ('{"a": {"b":', "/a/b"),
+        ('{"a": {"b": "x\\"{', "/a/b"),
+        ('{"a": {"b": 1}, "c" : [true', "/c/0"),
+        ('{"a": {"b": 1}, ', ""),
+        ('{"a": {"b": 1}', "/a"),
+        ('{"~/\\u00e9\\"": [', "/~0~1é\"/0"),
+        ('{"": {"":', "//"),
+        ('{"a": "\\', "/a"),
+    ],
+)
+def test_the_path_in_the_text(text: str, path: str) -> None:
+    assert instance_path(text.encode()) == path
 
 
 def test_bytes_in_words() -> None:
