@@ -69,7 +69,7 @@ def mask_of(matcher: Matcher, remaining: int | None) -> Mask:
 
 
 def least_tokens(matcher: Matcher) -> int | None:
-    """How many tokens finish the text, the one that ends it included; None where no number is known."""
+    """How many tokens are enough to finish the text, with the one that ends it; None where no number is known."""
     least = matcher.min_tokens_to_finish()
     return None if least == math.inf else int(least)
 

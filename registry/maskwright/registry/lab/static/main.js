@@ -373,7 +373,7 @@ function budgetWords() {
   const words = `${view.budget} tokens, ${left} left`;
   if (!figures || figures.ended) return words;
   if (figures.least === null) return `${words}; how many it needs isn't known`;
-  return figures.least > left ? `${words}: too few, it needs ${figures.least}` : `${words}, it needs at least ${figures.least}`;
+  return figures.least > left ? `${words}: too few, finishing takes up to ${figures.least}` : `${words}, ${figures.least} are enough to finish`;
 }
 
 let slow = 0;

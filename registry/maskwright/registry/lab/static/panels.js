@@ -8,20 +8,20 @@ export function showFigures(list, figures, vocabulary) {
   const { retained, legal, late, completions, least, may_end: mayEnd, ended } = figures;
   const entries = [
     { id: "retained", name: "Mass kept", value: probability(retained), note: "of the raw mass", part: retained },
-    { id: "legal", name: "Valid next tokens", value: count(legal), note: late ? `of ${count(vocabulary)}; ${count(late)} would be too late` : `of ${count(vocabulary)}` },
-    { id: "completions", name: "Completions left", ...completionsTile(completions) },
-    { id: "least", name: "Least to finish", value: least === null ? "?" : count(least), note: least === 1 ? "token" : "tokens" },
-    { id: "may-end", name: "May it end?", value: ended ? "ended" : mayEnd ? "yes" : "no", note: ended || mayEnd ? "it's complete" : "not complete" },
+    { id: "legal", name: "Valid next", value: count(legal), note: late ? `${count(late)} more too late` : `of ${count(vocabulary)} tokens` },
+    { id: "completions", name: "Completions", ...completionsTile(completions) },
+    { id: "least", name: "To finish", value: least === null ? "?" : count(least), note: least === null ? "not known" : least === 1 ? "token is enough" : "tokens are enough" },
+    { id: "may-end", name: "May end", value: ended ? "ended" : mayEnd ? "yes" : "no", note: ended || mayEnd ? "it's complete" : "not complete" },
   ];
   list.replaceChildren(...entries.map(({ id, name, value, note, part, title }) =>
     h("div", { class: "figure-tile", "data-figure": id, title, ...(part === undefined ? {} : { "--part": String(part) }) },
-      h("dt", {}, name), h("dd", {}, value), h("dd", { class: "note" }, note))));
+      h("dt", {}, name), h("dd", { class: value.length > 7 ? "long" : null }, value), h("dd", { class: "note" }, note))));
 }
 
 function completionsTile(digits) {
   if (digits === null) return { value: "∞", note: "no bound" };
   if (digits.includes("^")) return { value: digits.replace("10^", "≈ 10^"), note: "texts" };
-  return { value: bigCount(digits), note: digits.length > 9 ? `texts; the exact number has ${digits.length} digits` : digits === "1" ? "text" : "texts", title: digits.length > 9 ? digits : null };
+  return { value: bigCount(digits), note: digits.length > 9 ? `exact: ${digits.length} digits` : digits === "1" ? "text left" : "texts left", title: digits.length > 9 ? digits : null };
 }
 
 export function showPlace({ place, kind, onPointer }) {
