@@ -47,6 +47,8 @@ class Findings:
     """Signatures by (place of a keyword, keyword): of several where contexts differ."""
     treated: dict[tuple[str, str], str] = field(default_factory=dict)
     residual: Residual = field(default_factory=dict)
+    reached: list[Schema] = field(default_factory=list)
+    """Every schema that may have to hold, in document order of discovery."""
 
     @property
     def treatment(self) -> list[Treatment]:
@@ -62,6 +64,7 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
     found = Findings(faults=list(document.faults), notes=list(document.notes))
     reached = _reach(document, found)
+    found.reached = [schema for schema, positive, _ in reached.values() if positive]
     # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
     holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
     checker = _Checker(document, languages, options, holding, found)

@@ -76,6 +76,8 @@ class Values:
         """Length bounds, by signature and keyword, that took too many states beside their pattern or format, and
         are left to validation."""
         self._lengthless: set[Formula] = set()
+        self.judged_by: dict[Frame, tuple[Schema, ...]] = {}
+        """The schemas that first asked for an object's frame."""
         self._keys: dict[tuple[Formula, ...], Table] = {}
 
     @property
@@ -159,7 +161,9 @@ class Values:
             return frame
         if kind == "array":
             return self.array(must, watched, nest, pointer)
-        return self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+        frame = self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+        self.judged_by.setdefault(frame, schemas)
+        return frame
 
     # -- scalars -----------------------------------------------------------------------------------
 
