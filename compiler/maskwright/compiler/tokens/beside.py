@@ -12,7 +12,7 @@ the codes of p's frame); both use kernels.FALSE and kernels.TRUE.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +21,11 @@ from numba import njit
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.kernels import FALSE, TRUE, find_move, push_all
-from maskwright.compiler.tokens.walk import ARENA, I32, I64, Walker, arena_is_full
+from maskwright.compiler.tokens.walk import ARENA, I32, I64, Follow, Walker, arena_is_full
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
+    from maskwright.compiler.tokens.merge_rests import MergedRests
     from maskwright.compiler.tokens.trie import Trie
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +54,10 @@ class Beside:
     @property
     def residual_codes(self) -> I64:
         return self.code[self.code >= 0]
+
+    def with_rests(self, rests: MergedRests) -> Beside:
+        """The same with merged rests in the control's own codes."""
+        return replace(self, code=rests.apply(self.code))
 
 
 def find_base(a: ByteAutomaton, control: int, entries: dict[int, list[int]]) -> Base | None:
@@ -93,7 +98,7 @@ class BesideWalker:
         self.arena = np.empty((2, 2, ARENA), dtype=np.int32)
         self.out = np.empty((5, n), dtype=np.int32)
 
-    def walk(self, control: int, base: Base, follow: npt.NDArray[np.bool_]) -> Beside:
+    def walk(self, control: int, base: Base, follow: Follow) -> Beside:
         w = self.walker
         n = walk_beside(
             w.machine, w.tokens.trie, control, base.control, base.symbol, follow,
@@ -150,7 +155,7 @@ def walk_beside(
                         kind = DEAD
                         break
                     if s < 0:
-                        kind = LEFT if side == 1 or follow[b] else DEAD
+                        kind = LEFT if side == 1 or follow[min(v, len(follow) - 1), b] else DEAD
                         c = d - 1
                         left_verdict[side, d] = v
                         break

@@ -2,6 +2,7 @@
 
     flatten   the automaton as arrays, on top of the pack's
     walk      each own control over the vocabulary: local mask and residuals
+    rests     of rests that no return tells apart one is kept, where there are many
     close     the residuals of each frame, the gather of each symbol
     contexts  (frame, stack class) pairs, breadth-first from the start
     rows      a mask row for each control in each context, deduplicated, as differences
@@ -25,6 +26,7 @@ from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Beside, BesideWalker, find_base
 from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
 from maskwright.compiler.tokens.machine import flatten
+from maskwright.compiler.tokens.merge_rests import MergedRests, merge_rests
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.residuals import Residuals, close_residuals, places
 from maskwright.compiler.tokens.rows import Row, RowStore
@@ -37,12 +39,14 @@ from maskwright.compiler.tokens.tables import (
     TokenTables,
     starts,
 )
-from maskwright.compiler.tokens.walk import FINAL, NO_TOKENS, Walked, Walker
+from maskwright.compiler.tokens.walk import FINAL, NO_TOKENS, Follow, Walked, Walker
 
 T = TypeVar("T")
 U32 = npt.NDArray[np.uint32]
 
 LARGE_MASK = 256
+MANY_RESTS = 500_000
+"""Questions to symbols, a microsecond each, before rests are merged first."""
 NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 
 
@@ -69,8 +73,10 @@ def build_tokens(
     automaton = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
     walker = Walker(prepared.machine(automaton), prepared.tokens)
     walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
+    rests = clock.run("rests", lambda: _merge_many(a, walked, walker, clock))
+    walked = {c: w.with_rests(rests) for c, w in walked.items()} if rests else walked
     residuals = clock.run(
-        "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"))
+        "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"), rests)
     )
     layout, n_suffixes = Layout(prepared.tables.automaton, automaton), prepared.tokens.n_suffixes
     contexts = clock.run(
@@ -87,16 +93,28 @@ def build_tokens(
     return tables, BuildStats(len(contexts), pairs, tuple(store.sizes), seconds)
 
 
-def follow_bytes(a: ByteAutomaton) -> dict[int, npt.NDArray[np.bool_]]:
-    """By own frame, [256]: bytes that some caller goes on with after its return; other rests are worth nothing."""
-    bits = dict.fromkeys(range(a.first_frame, a.n_frames), 0)
-    for (frame, _), found in bytes_after_return(a, a.first_symbol).items():
-        if frame in bits:
-            bits[frame] |= found
-    return {
-        f: np.unpackbits(np.frombuffer(b.to_bytes(32, "little"), dtype=np.uint8), bitorder="little").view(np.bool_)
-        for f, b in bits.items()
-    }
+def follow_bytes(a: ByteAutomaton) -> dict[int, Follow]:
+    """By own frame: bytes that some caller goes on with after each verdict; other rests are worth nothing."""
+    out = {f: np.zeros((a.frame_info(f).verdicts, 256), dtype=np.bool_) for f in range(a.first_frame, a.n_frames)}
+    for (frame, v), found in bytes_after_return(a, a.first_symbol).items():
+        if frame in out:
+            bits = np.frombuffer(found.to_bytes(32, "little"), dtype=np.uint8)
+            out[frame][v] = np.unpackbits(bits, bitorder="little")
+    return out
+
+
+def _merge_many(
+    a: ByteAutomaton, walked: dict[int, Walked | Beside], walker: Walker, clock: _Clock
+) -> MergedRests | None:
+    """The merged rests where closing what was walked would put many codes to many symbols."""
+    callers = np.bincount([a.symbol(s).callee for s in range(a.first_symbol, a.n_symbols)], minlength=a.n_frames)
+    most: dict[int, int] = {}
+    for c, w in walked.items():
+        f = a.frame_of(c)
+        most[f] = max(most.get(f, 0), len(w.residual_codes))
+    if sum(n * int(callers[f]) for f, n in most.items()) < MANY_RESTS:
+        return None
+    return merge_rests(a, walker, follow_bytes(a), lambda: clock.check("rests"))
 
 
 class _Clock:
@@ -220,14 +238,16 @@ class _Local:
     def __init__(self, rows: _Rows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]) -> None:
         """`token`: residual tokens, ascending; `at`: the place of each one's residual in the frame's vector."""
         self.rows, self.root, self.token, self.at = rows, root, token, at
+        self.asked = np.flatnonzero(np.bincount(at)) if len(at) else at
+        """Places that some token asks for: what the context says there decides the row."""
         self.known: dict[bytes, Row] = {}
 
     def row(self, q: int) -> Row:
-        bits = self.rows.contexts[q].vector[self.at]
-        key = bits.tobytes()
+        vector = self.rows.contexts[q].vector
+        key = vector[self.asked].tobytes()
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = self.make(self.token[bits.view(np.bool_)])
+            found = self.known[key] = self.make(self.token[vector[self.at].view(np.bool_)])
         return found
 
     def make(self, more: npt.NDArray[np.int32]) -> Row:

@@ -102,8 +102,8 @@ def walk(
     """Walks the whole vocabulary from `control` with an empty stack of its own.
 
     Writes to `local` the tokens that run within what the walk pushed, and to `left_*` the residuals: tokens that
-    leave the frame with a verdict before byte `offset`, which must be in `follow`. Returns both counts, -1 when the
-    arena is full.
+    leave the frame with a verdict before byte `offset`, which must be in `follow` [verdicts, 256] (the last row holds
+    for all further verdicts). Returns both counts, -1 when the arena is full.
     """
     control_at[0], stack_at[0], top_at[0] = control, -1, 0
     n, locals_, lefts = 1, 0, 0
@@ -118,7 +118,7 @@ def walk(
             if v < 0:
                 break
             if s < 0:
-                if follow[b]:
+                if follow[min(v, len(follow) - 1), b]:
                     for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
                         left_token[lefts], left_offset[lefts], left_verdict[lefts] = trie.order[k], d - 1, v
                         lefts += 1
@@ -151,6 +151,103 @@ def walk(
         control_at[d], stack_at[d], top_at[d] = c, s, top
         n += 1
     return locals_, lefts
+
+
+@njit(cache=True, inline="always")
+def mix(number: int, answer: int) -> tuple[np.uint64, np.uint64]:
+    """Two well mixed words for a pair (splitmix64's finaliser, and that once more)."""
+    z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(answer) * np.uint64(0xD1B54A32D192ED03)
+    z += np.uint64(0x2545F4914F6CDD1D)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    y = (z ^ (z >> np.uint64(29))) * np.uint64(0x8CB92BA72F3D8DD7)
+    return z, y ^ (y >> np.uint64(32))
+
+
+@njit(cache=True)
+def sum_answers(
+    m: Machine,
+    trie: Trie,
+    control: int,
+    mark_dead: bool,
+    follow: Array,
+    stands_for: Array,
+    n_suffixes: int,
+    suffix_of: Array,
+    place: Array,
+    control_at: Array,
+    stack_at: Array,
+    top_at: Array,
+    arena_symbol: Array,
+    arena_parent: Array,
+    total: Array,
+) -> bool:
+    """Adds to `total` [2, suffixes] what a control answers to each rest of the trie; see `merge_rests`.
+
+    Answers are 1: read, 2: dead (added only with `mark_dead`), 3 + verdict * n_suffixes + what remains; a rest whose
+    first byte the control doesn't take adds nothing. Returns False when the arena is full.
+    """
+    control_at[0], stack_at[0], top_at[0] = control, -1, 0
+    good_low, good_high = mix(control, 1)
+    dead_low, dead_high = mix(control, 2)
+    n, nodes = 1, len(trie.byte)
+    while n < nodes:
+        d = trie.depth[n]
+        b = trie.byte[n]
+        c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
+        move = find_move(m, c, b)
+        dead = d > 1
+        while move == -1:
+            v = m.verdict[c]
+            if v < 0:
+                break
+            if s < 0:
+                if dead and follow[min(v, len(follow) - 1), b]:
+                    dead = False
+                    for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                        x = trie.order[k]
+                        rest = stands_for[suffix_of[place[x] + d - 1]]
+                        low, high = dead_low, dead_high
+                        if rest >= 0:
+                            low, high = mix(control, 3 + v * n_suffixes + rest)
+                        elif not mark_dead:
+                            continue
+                        total[0, x] += low
+                        total[1, x] += high
+                break
+            c = m.return_move[m.return_start[arena_symbol[s]] + v]
+            s = arena_parent[s]
+            if c == -1:
+                break
+            if c < -1:
+                a = -2 - c
+                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+                if top < 0:
+                    return False
+                c = m.action_target[a]
+            move = find_move(m, c, b)
+        if move == -1:
+            if dead and mark_dead:
+                for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                    total[0, trie.order[k]] += dead_low
+                    total[1, trie.order[k]] += dead_high
+            n = trie.end[n]
+            continue
+        if move >= 0:
+            c = move
+        else:
+            a = -2 - move
+            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
+            if top < 0:
+                return False
+            c = m.action_target[a]
+        for k in range(trie.token_start[n], trie.token_start[n + 1]):
+            total[0, trie.order[k]] += good_low
+            total[1, trie.order[k]] += good_high
+        control_at[d], stack_at[d], top_at[d] = c, s, top
+        n += 1
+    return True
 
 
 @njit(cache=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.beside import Beside
 from maskwright.compiler.tokens.kernels import FALSE, TRUE
 from maskwright.compiler.tokens.walk import Walked, Walker
+
+if TYPE_CHECKING:
+    from maskwright.compiler.tokens.merge_rests import MergedRests
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -59,10 +63,11 @@ def close_residuals(
     walker: Walker,
     base: Residuals | None = None,
     check: Callable[[], None] = lambda: None,
+    rests: MergedRests | None = None,
 ) -> Residuals:
     """R and the gathers of the own frames and symbols of `a`, on top of the base's. `check` is called now and then, and
-    may raise."""
-    c = _Closure(a, walker, base or Residuals(), check)
+    may raise. With `rests`, those of `walked` are merged already, and what's left over is merged too."""
+    c = _Closure(a, walker, base or Residuals(), check, rests)
     for control, w in walked.items():
         c.add(a.frame_of(control), distinct(w.residual_codes))
     for f in range(a.first_frame, a.n_frames):
@@ -72,8 +77,15 @@ def close_residuals(
 
 
 class _Closure:
-    def __init__(self, a: ByteAutomaton, walker: Walker, base: Residuals, check: Callable[[], None]) -> None:
-        self.a, self.walker, self.base, self.check = a, walker, base, check
+    def __init__(
+        self,
+        a: ByteAutomaton,
+        walker: Walker,
+        base: Residuals,
+        check: Callable[[], None],
+        rests: MergedRests | None,
+    ) -> None:
+        self.a, self.walker, self.base, self.check, self.rests = a, walker, base, check, rests
         self.found: dict[int, I64] = dict.fromkeys(range(a.first_frame, a.n_frames), NOTHING)
         self.pending: dict[int, I64] = {}
         self.callers: dict[int, list[int]] = {}
@@ -102,6 +114,8 @@ class _Closure:
         for s in self.callers.get(callee, ()):
             self.check()
             out = self.walker.worth(self.walker.returns(s), codes)
+            if self.rests is not None:
+                out = self.rests.apply(out)
             self.values[s].append((codes, out))
             self.add(self.a.symbol(s).caller, distinct(out[out >= 0]))
 

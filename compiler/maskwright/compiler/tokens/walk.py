@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,15 @@ from maskwright.compiler.tokens import kernels
 from maskwright.compiler.tokens.machine import Machine
 from maskwright.compiler.tokens.trie import TokenTrie
 
+if TYPE_CHECKING:
+    from maskwright.compiler.tokens.merge_rests import MergedRests
+
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-ANY_BYTE: npt.NDArray[np.bool_] = np.ones(256, dtype=np.bool_)
+Follow = npt.NDArray[np.bool_]
+"""[verdicts, 256]: bytes that some caller can go on with after a return; the last row holds for further verdicts."""
+ANY_BYTE: Follow = np.ones((1, 256), dtype=np.bool_)
 NO_TOKENS: I32 = np.zeros(0, dtype=np.int32)
 ARENA = 1 << 14
 """Symbols that one token's run may hold on its own stack and on those it backtracks to."""
@@ -36,6 +42,12 @@ class Walked:
     def residual_codes(self) -> I64:
         return self.left_code
 
+    def with_rests(self, rests: MergedRests) -> Walked:
+        """The same with merged rests; tokens whose rest is dropped aren't legal."""
+        code = rests.apply(self.left_code)
+        kept = code >= 0
+        return Walked(self.local, self.left_token[kept], code[kept])
+
 
 FINAL = Walked(NO_TOKENS, NO_TOKENS, np.zeros(0, dtype=np.int64))
 """A final control has returned before a token begins (at the bottom of the stack nothing follows it)."""
@@ -52,8 +64,8 @@ class Walker:
         self.local = np.empty(n, dtype=np.int32)
         self.left = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
 
-    def walk(self, control: int, follow: npt.NDArray[np.bool_] = ANY_BYTE) -> Walked:
-        """`follow` [256]: bytes that some caller can go on with; other rests are dropped at once.
+    def walk(self, control: int, follow: Follow = ANY_BYTE) -> Walked:
+        """Rests whose first byte isn't in `follow` are dropped at once.
 
         About a millisecond for a control that takes most of 128k tokens, microseconds for a narrow one.
         """
