@@ -9,17 +9,22 @@ TESTS ?= tests
 PYTEST_FLAGS ?=
 ROUNDS ?= 20
 DATA ?= demo-data
+KILLS ?= 200
 
-.PHONY: help demo serve test lint gen check-gen bench golden fuzz clean
+.PHONY: help demo serve lab test lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
 	@echo "make test     the tests (TESTS=path for some of them)"
 	@echo "make lint     ruff, mypy, import rules, generated code"
 	@echo "make serve    the service on 127.0.0.1:7411, data in demo-data/"
+	@echo "make lab      a page that shows a constraint at work, on 127.0.0.1:7412"
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
+	@echo "make kills    kill the server KILLS times while it compiles, writes and promotes; about 10 minutes"
+	@echo "make conformance  the official JSON Schema Test Suite, against the committed baseline"
+	@echo "make pages    rewrite the pages that are made from tables"
 	@echo "make fuzz     property tests, ROUNDS times over; each time has other examples"
 
 $(STAMP): pyproject.toml
@@ -33,10 +38,13 @@ demo: $(STAMP)
 serve: $(STAMP)
 	$(BIN)/maskwright serve --data $(DATA)
 
+lab: $(STAMP)
+	$(BIN)/maskwright lab
+
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)
 
-lint: $(STAMP) check-gen
+lint: $(STAMP) check-gen check-proto
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -47,11 +55,26 @@ gen: $(STAMP)
 check-gen: $(STAMP)
 	$(BIN)/python proto/generate.py --check
 
+# Style, and nothing that breaks callers of the last release.
+check-proto: $(STAMP)
+	$(BIN)/buf lint proto
+	tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || exit 0; \
+	$(BIN)/buf breaking proto --against ".git#tag=$$tag,subdir=proto"
+
 golden: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/golden --update-golden
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench
+
+pages: $(STAMP)
+	$(BIN)/python -m tests.conformance --pages
+
+conformance: $(STAMP)
+	$(BIN)/python -m tests.conformance
+
+kills: $(STAMP)
+	MASKWRIGHT_KILLS=$(KILLS) $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/e2e/test_kill.py
 
 fuzz: $(STAMP)
 	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/property || exit 1; done

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from maskwright.registry.cli import main
-from maskwright.registry.cli.terminal import point_at
+from maskwright.registry.cli.excerpts import point_at
 
 
 def test_shows_tree_size_and_members(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,8 @@ def test_refusals_point_at_the_place(
     assert main(["regex", pattern]) == 1
     err = capsys.readouterr().err
     assert code in err
-    assert err.endswith(shown)
+    line, carets = (part[4:] for part in shown.splitlines())
+    assert f"  1 | {line}\n    | {carets}\n" in err
     assert main(["regex", pattern, "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["diagnostics"]
     assert (found["code"], found["span"]) == (code, span)
@@ -97,4 +98,4 @@ def test_a_refused_source_file_is_pointed_at_too(tmp_path: Path, capsys: pytest.
     tokenizer = str(files("maskwright.compiler") / "data" / "demo.tokenizer.json")
     (tmp_path / "p.regex").write_text("ab(c\n")
     assert main(["compile", str(tmp_path / "p.regex"), "--tokenizer", tokenizer, "-o", str(tmp_path / "o")]) == 1
-    assert capsys.readouterr().err.endswith("    ab(c\n      ^^\n")
+    assert "  1 | ab(c\n    |   ^^\n" in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""A server that's killed at any point loses nothing that it answered, and serves nothing that's wrong."""
+"""A server that's killed at any point loses nothing that it answered, and serves nothing that's wrong.
+
+`make kills` kills it 200 times; the tests of every day a few times.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from servers import TOKENIZER
 
-from maskwright.workers.client import CallFailed, CompiledSource, RegisteredTokenizer, RegistryClient
+from maskwright.workers.client import CallFailed, CompiledSource, RegistryClient
 
-ROUNDS = int(os.environ.get("MASKWRIGHT_KILLS", "4"))
+ROUNDS = int(os.environ.get("MASKWRIGHT_KILLS", "6")) // 2
+"""Of each of the two tests."""
+CHOOSE = random.Random(5)
 SERVER = """
 import asyncio, sys
 from pathlib import Path
@@ -55,73 +61,95 @@ def _kill(server: subprocess.Popen[str]) -> None:
     server.stdout.close()
 
 
+def _kill_within(server: subprocess.Popen[str], seconds: float, work: Callable[[threading.Event], None]) -> None:
+    """Kills a server at most so long after its first answer to a `work` that goes on."""
+    answered = threading.Event()
+
+    def run() -> None:
+        with contextlib.suppress(CallFailed):
+            work(answered)
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    try:
+        assert answered.wait(120)
+        time.sleep(CHOOSE.uniform(0.0, seconds))
+    finally:
+        _kill(server)
+        worker.join()
+
+
+def _compile_on(
+    client: RegistryClient, fingerprint: str, round_: int, answered: dict[str, CompiledSource], done: threading.Event
+) -> None:
+    for number in range(10_000):
+        source = f"source {round_} {number}"
+        answered[source] = client.compile(source, fingerprint, kind="regex")
+        done.set()
+
+
+def _promote_on(client: RegistryClient, name: str, key: str, state: dict[str, int], done: threading.Event) -> None:
+    while True:
+        state["published"] = client.publish(name, [key])
+        client.promote(name, "prod", state["published"])
+        state["promoted"] = state["published"]
+        done.set()
+
+
 def test_nothing_answered_is_lost(tmp_path: Path, connect: Callable[..., RegistryClient]) -> None:
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     answered: dict[str, CompiledSource] = {}
-    tokenizers: list[RegisteredTokenizer] = []
-    choose = random.Random(5)
+    fingerprint = ""
+
+    def check(client: RegistryClient, sources: list[str]) -> None:
+        for source in sources:
+            before = answered[source]
+            again = client.compile(source, fingerprint, kind="regex", request_id=before.key)
+            assert (again.artifact, again.key, again.cached) == (before.artifact, before.key, True)
+            assert len(client.fetch(again.artifact)) == again.artifact.size
+
     for round_ in range(ROUNDS):
         server, address = _start(script, tmp_path / "data")
         client = connect(address, cache=f"cache{round_}")
-        tokenizers.append(client.register_tokenizer(TOKENIZER))
-        for source, before in answered.items():
-            again = client.compile(source, tokenizers[0].fingerprint, kind="regex", request_id=before.key)
-            assert (again.artifact, again.key, again.cached) == (before.artifact, before.key, True)
-            assert len(client.fetch(again.artifact)) == again.artifact.size
-        worker = threading.Thread(target=_compile_on, args=(client, tokenizers[0], round_, answered))
-        worker.start()
-        time.sleep(choose.uniform(0.05, 0.3))
-        _kill(server)
-        worker.join()
-    assert len(answered) > ROUNDS
-    assert [t.created for t in tokenizers] == [True] + [False] * (ROUNDS - 1)
+        tokenizer = client.register_tokenizer(TOKENIZER)
+        assert tokenizer.created == (round_ == 0)
+        fingerprint = tokenizer.fingerprint
+        check(client, CHOOSE.sample(sorted(answered), min(20, len(answered))))
+
+        _kill_within(server, 0.25, partial(_compile_on, client, fingerprint, round_, answered))
+    server, address = _start(script, tmp_path / "data")
+    check(connect(address, cache="last"), list(answered))
+    _kill(server)
+    assert len(answered) >= ROUNDS
 
 
 def test_no_change_of_names_is_lost_or_half_done(tmp_path: Path, connect: Callable[..., RegistryClient]) -> None:
     """Publishes and promotes until the server is killed; what was answered is there, and no more than one beyond it."""
     script = tmp_path / "server.py"
     script.write_text(SERVER)
-    choose, published, promoted = random.Random(7), 0, 0
+    published = promoted = total = 0
     for round_ in range(ROUNDS):
+        name, is_new = f"n{round_ // 20}", round_ % 20 == 0
+        if is_new:
+            published = promoted = 0
         server, address = _start(script, tmp_path / "data")
         client = connect(address, cache=f"cache{round_}")
         key = client.compile("x", client.register_tokenizer(TOKENIZER).fingerprint, kind="regex").key
-        if round_:
-            found = client.versions("n")
+        if not is_new:
+            found = client.versions(name)
             assert [v.version for v in found] == list(range(len(found), 0, -1))
             assert len(found) in (published, published + 1)
             published = len(found)
-            pointed = client.resolve("n:prod").version
+            pointed = client.resolve(f"{name}:prod").version
             assert pointed in (promoted, published)
             promoted = pointed
-        done = {"published": published, "promoted": promoted}
-        worker = threading.Thread(target=_promote_on, args=(client, key, done))
-        worker.start()
-        time.sleep(choose.uniform(0.1, 0.4))
-        _kill(server)
-        worker.join()
-        assert done["promoted"]
-        published, promoted = done["published"], done["promoted"]
-    assert published > ROUNDS
+        state = {"published": published, "promoted": promoted}
 
-
-def _promote_on(client: RegistryClient, key: str, done: dict[str, int]) -> None:
-    with contextlib.suppress(CallFailed):
-        while True:
-            done["published"] = client.publish("n", [key])
-            client.promote("n", "prod", done["published"])
-            done["promoted"] = done["published"]
-
-
-def _compile_on(
-    client: RegistryClient, tokenizer: RegisteredTokenizer, round_: int, answered: dict[str, CompiledSource]
-) -> None:
-    with contextlib.suppress(CallFailed):
-        for number in range(10_000):
-            source = f"source {round_} {number}"
-            result = client.compile(source, tokenizer.fingerprint, kind="regex")
-            answered[source] = result
+        _kill_within(server, 0.3, partial(_promote_on, client, name, key, state))
+        total += state["published"] - published
+        published, promoted = state["published"], state["promoted"]
+    assert total >= ROUNDS
 
 
 def test_children_end_with_a_killed_server(tmp_path: Path, connect: Callable[..., RegistryClient]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from random_artifacts import Built, built, legal, run
 
 from maskwright.compiler.automaton.ir import Configuration, initial, may_end, step
-from maskwright.workers import Matcher
+from maskwright.workers import Matcher, budget
 
 SEEDS = range(0, 90, 2)
 
@@ -54,7 +54,9 @@ def test_the_bound_is_no_less_than_the_least(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_masks_keep_exactly_what_can_be_finished(seed: int) -> None:
+@pytest.mark.parametrize("many", [0, 1000])
+def test_masks_keep_exactly_what_can_be_finished(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MANY", many)  # 0: as if most of the vocabulary were legal everywhere
     b, rng = built(seed), random.Random(seed)
     m = Matcher(b.artifact)
     for _ in range(8):

@@ -23,6 +23,7 @@ from maskwright.compiler import CompileError, CompileOptions, Compiler, Limits, 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Configuration, initial, may_end, step
 from maskwright.compiler.grammar import build_grammar
 from maskwright.compiler.schema import compile_schema
+from maskwright.compiler.tokens import build
 from maskwright.workers import Artifact, Matcher, VocabularyPack, allocate_token_bitmask
 
 
@@ -280,8 +281,10 @@ GRAMMAR_PIECES = [
 ]
 
 
+@pytest.mark.parametrize("many", [build.MANY_RESTS, 0])
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_grammars(name: str) -> None:
+def test_grammars(name: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "MANY_RESTS", many)  # 0: rests are always merged
     rng = random.Random(name)
     vocab = vocabulary(rng, GRAMMAR_BYTES, GRAMMAR_PIECES, 200)
     data = Compiler(vocab).compile_lark(GRAMMARS[name]).to_bytes()

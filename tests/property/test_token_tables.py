@@ -14,7 +14,7 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.diagnostics import CompileError
 from maskwright.compiler.options import Limits
-from maskwright.compiler.tokens import beside
+from maskwright.compiler.tokens import beside, build
 from maskwright.compiler.tokens.build import build_tokens
 from maskwright.compiler.tokens.pack_tables import build_pack_tables
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
@@ -123,9 +123,10 @@ def usable(seed: int) -> tuple[ByteAutomaton, ByteAutomaton, PreparedVocabulary,
 
 
 @pytest.mark.parametrize("seed", range(120))
-@pytest.mark.parametrize("shared", [64, 1])
-def test_masks_equal_brute_force(seed: int, shared: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("shared", "many"), [(64, build.MANY_RESTS), (1, build.MANY_RESTS), (1, 0)])
+def test_masks_equal_brute_force(seed: int, shared: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "LEAST_SHARED_BYTES", shared)  # 1: every call of a library frame is walked beside it
+    monkeypatch.setattr(build, "MANY_RESTS", many)  # 0: rests are always merged
     _raw, a, prepared, tokens = usable(seed)
     tables, _ = build_tokens(a, prepared, Limits())
     run = Runner(a, tables, prepared)

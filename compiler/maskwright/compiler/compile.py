@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -41,9 +40,9 @@ from maskwright.compiler.tokens.build import build_tokens
 from maskwright.compiler.tokens.pack_tables import Progress
 from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.compiler.vocabulary import Vocabulary
+from maskwright.workers.source_digest import SchemaSource, schema_text, source_digest, with_resources
 
-SchemaSource = str | bytes | dict[str, Any] | bool
-"""JSON text, its UTF-8 bytes, or the decoded value."""
+__all__ = ["CompileResult", "Compiler", "SchemaSource", "source_digest"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Compiler:
 
         if isinstance(source, str | bytes):
             self._check_source(source)
-        return self._compile("json_schema", _with_resources(_schema_text(source), resources), front)
+        return self._compile("json_schema", with_resources(schema_text(source), resources), front)
 
     def compile_regex(self, pattern: str) -> CompileResult:
         """The whole text must match. The dialect is the options'. Raises CompileError with spans, LimitExceeded."""
@@ -199,7 +198,7 @@ class Compiler:
             return self._on_library(build)
 
         self._check_source(text)
-        return self._compile("tools", _schema_text(text), front)
+        return self._compile("tools", schema_text(text), front)
 
     def _on_library(self, build: Callable[[ByteAutomaton | None], tuple[ByteAutomaton, _Front]]) -> _Front:
         """A front end's result with the pack's frames, or without them where what follows a value isn't JSON."""
@@ -274,43 +273,3 @@ class Compiler:
             pack_digest=self.prepared.digest,
             compiler_version=COMPILER_VERSION,
         )
-
-
-def source_digest(kind: str, source: SchemaSource, resources: Mapping[str, SchemaSource] | None = None) -> str:
-    """SHA-256 in hex of what identifies a source: a schema's or tool list's compact JSON with key order kept, and that
-    of the resources supplied, by URI; else its text."""
-    if kind in ("json_schema", "tools"):
-        return hashlib.sha256(_with_resources(_schema_text(source), resources)).hexdigest()
-    text = source if isinstance(source, str | bytes) else json.dumps(source)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()
-
-
-def _schema_text(source: SchemaSource) -> bytes:
-    """Compact JSON where the source is JSON; the source itself where it isn't (it will be refused by place).
-
-    Numbers that a float doesn't hold as they're written are told apart by the list of their spellings.
-    """
-    spelled: list[str] = []
-
-    def number(text: str) -> float:
-        spelled.append(text)
-        return float(text)
-
-    try:
-        value = json.loads(source, parse_float=number) if isinstance(source, str | bytes) else source
-        text = json.dumps(value, separators=(",", ":"))
-        if any(Decimal(s) != Decimal(repr(float(s))) for s in spelled):
-            text += "\0" + " ".join(spelled)
-        return text.encode()
-    except (ValueError, ArithmeticError, RecursionError, TypeError):
-        if isinstance(source, bytes):
-            return source
-        return (source if isinstance(source, str) else repr(source)).encode("utf-8", "surrogatepass")
-
-
-def _with_resources(text: bytes, resources: Mapping[str, SchemaSource] | None) -> bytes:
-    """JSON holds no NUL, so the parts can't be mistaken for one another."""
-    parts = [text]
-    for uri in sorted(resources or (), key=str):
-        parts += [str(uri).rstrip("#").encode("utf-8", "surrogatepass"), _schema_text((resources or {})[uri])]
-    return b"\0\0".join(parts)

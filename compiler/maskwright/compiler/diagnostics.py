@@ -41,7 +41,23 @@ class Code(StrEnum):
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
     """A limit of `Limits` was passed; see `LimitExceeded`."""
     IGNORED_KEYWORD = "IGNORED_KEYWORD"
-    """Note: a keyword without effect here (an annotation, or unknown)."""
+    """Note: a keyword without effect here (an annotation, or unknown). Warning: one that was meant to have some."""
+    UNBOUNDED = "UNBOUNDED"
+    """Warning: strings or arrays that may become as long as the model likes."""
+    OPEN_OBJECT = "OPEN_OBJECT"
+    """Note: objects that take any member besides those declared."""
+    UNANCHORED_PATTERN = "UNANCHORED_PATTERN"
+    """Warning: a pattern that matches anywhere in the string."""
+    UNREACHABLE = "UNREACHABLE"
+    """Warning: a property or value that no text has."""
+    UNKNOWN_FORMAT = "UNKNOWN_FORMAT"
+    """Warning: a format that isn't enforced because nobody knows it."""
+    NARROWER_FORMAT = "NARROWER_FORMAT"
+    """Note: a format some of whose texts are left out."""
+    UNKNOWN_DIALECT = "UNKNOWN_DIALECT"
+    """Warning: a `$schema` that names no known draft and no resource supplied."""
+    AMBIGUOUS_NAME = "AMBIGUOUS_NAME"
+    """Warning: an `$id` or anchor that is given twice."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,14 @@ HINTS = {
     "multiple_of": "a divisor with fewer digits",
 }
 """The next step by limit, where the pass that checks it knows none of its own."""
+_HINTS_IN = {
+    ("states", "regex"): "bound or anchor what repeats before this: its ends have to be told apart all at once",
+    ("states", "strings"): "bound or anchor what repeats in this pattern, or leave the length bound beside it out",
+    ("states", "numbers"): "a divisor or bound with fewer digits",
+    ("states", "pushdown"): "simplify the terminals, or split the grammar",
+    ("states", "liveness"): "simplify the rules that nest, or split the grammar",
+}
+"""As HINTS, in one pass."""
 
 
 class LimitExceeded(CompileError):
@@ -138,7 +162,7 @@ class LimitExceeded(CompileError):
                     "observed": observed if abs(observed) < 1 << 63 else _shown(observed),
                     "stage": stage,
                 },
-                hint=hint or HINTS.get(limit_name, "simplify this part"),
+                hint=hint or _HINTS_IN.get((limit_name, stage)) or HINTS.get(limit_name, "simplify this part"),
             )
         )
 

@@ -33,7 +33,7 @@ class CompileRequest(_message.Message):
     validate_only: bool
     request_id: str
     resources: _containers.ScalarMap[str, str]
-    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ..., validate_only: _Optional[bool] = ..., request_id: _Optional[str] = ..., resources: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, source: _Optional[str] = ..., kind: _Optional[_Union[_types_pb2.SourceKind, str]] = ..., options: _Optional[_Union[_types_pb2.CompileOptions, _Mapping]] = ..., tokenizer_fingerprint: _Optional[str] = ..., limits_profile: _Optional[str] = ..., validate_only: bool = ..., request_id: _Optional[str] = ..., resources: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CompileResponse(_message.Message):
     __slots__ = ("info", "cached")
@@ -41,7 +41,7 @@ class CompileResponse(_message.Message):
     CACHED_FIELD_NUMBER: _ClassVar[int]
     info: _types_pb2.ArtifactInfo
     cached: bool
-    def __init__(self, info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., cached: _Optional[bool] = ...) -> None: ...
+    def __init__(self, info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., cached: bool = ...) -> None: ...
 
 class PrecompileRequest(_message.Message):
     __slots__ = ("items",)
@@ -90,7 +90,7 @@ class ExplainResponse(_message.Message):
     accepted: bool
     info: _types_pb2.ArtifactInfo
     diagnostics: _containers.RepeatedCompositeFieldContainer[_types_pb2.Diagnostic]
-    def __init__(self, accepted: _Optional[bool] = ..., info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., diagnostics: _Optional[_Iterable[_Union[_types_pb2.Diagnostic, _Mapping]]] = ...) -> None: ...
+    def __init__(self, accepted: bool = ..., info: _Optional[_Union[_types_pb2.ArtifactInfo, _Mapping]] = ..., diagnostics: _Optional[_Iterable[_Union[_types_pb2.Diagnostic, _Mapping]]] = ...) -> None: ...
 
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()
@@ -116,7 +116,7 @@ class GetCapabilitiesResponse(_message.Message):
     artifact_format_majors: _containers.RepeatedScalarFieldContainer[int]
     names: bool
     signing_key_id: str
-    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ..., names: _Optional[bool] = ..., signing_key_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, server_version: _Optional[str] = ..., compiler_version: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., limits_profiles: _Optional[_Iterable[_Union[LimitsProfile, _Mapping]]] = ..., max_message_bytes: _Optional[int] = ..., max_tokenizer_bytes: _Optional[int] = ..., artifact_format_majors: _Optional[_Iterable[int]] = ..., names: bool = ..., signing_key_id: _Optional[str] = ...) -> None: ...
 
 class LimitsProfile(_message.Message):
     __slots__ = ("name", "limits")

@@ -5,7 +5,7 @@ import warnings
 
 from maskwright.v1 import compiler_pb2 as maskwright_dot_v1_dot_compiler__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in maskwright/v1/compiler_pb2_grpc.py depends on'
+        + f' but the generated code in maskwright/v1/compiler_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class CompilerServiceStub:
+class CompilerServiceStub(object):
     """Compiles sources into artifacts, once.
     """
 
@@ -57,7 +57,7 @@ class CompilerServiceStub:
                 _registered_method=True)
 
 
-class CompilerServiceServicer:
+class CompilerServiceServicer(object):
     """Compiles sources into artifacts, once.
     """
 
@@ -136,7 +136,7 @@ def add_CompilerServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class CompilerService:
+class CompilerService(object):
     """Compiles sources into artifacts, once.
     """
 

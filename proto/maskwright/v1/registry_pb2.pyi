@@ -96,7 +96,7 @@ class Version(_message.Message):
     pinned: bool
     channels: _containers.RepeatedScalarFieldContainer[str]
     revoked: bool
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., artifacts: _Optional[_Iterable[_Union[VersionedArtifact, _Mapping]]] = ..., note: _Optional[str] = ..., published_at: _Optional[str] = ..., published_by: _Optional[str] = ..., revision: _Optional[int] = ..., pinned: _Optional[bool] = ..., channels: _Optional[_Iterable[str]] = ..., revoked: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., artifacts: _Optional[_Iterable[_Union[VersionedArtifact, _Mapping]]] = ..., note: _Optional[str] = ..., published_at: _Optional[str] = ..., published_by: _Optional[str] = ..., revision: _Optional[int] = ..., pinned: bool = ..., channels: _Optional[_Iterable[str]] = ..., revoked: bool = ...) -> None: ...
 
 class Change(_message.Message):
     __slots__ = ("revision", "kind", "name", "channel", "version", "artifact_hash", "reason", "at", "by", "versions")
@@ -212,7 +212,7 @@ class PinRequest(_message.Message):
     version: int
     pinned: bool
     request_id: str
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., pinned: _Optional[bool] = ..., request_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., pinned: bool = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class PinResponse(_message.Message):
     __slots__ = ("revision",)

@@ -5,7 +5,7 @@ import warnings
 
 from maskwright.v1 import registry_pb2 as maskwright_dot_v1_dot_registry__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in maskwright/v1/registry_pb2_grpc.py depends on'
+        + f' but the generated code in maskwright/v1/registry_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class RegistryServiceStub:
+class RegistryServiceStub(object):
     """Finds artifacts, hands out bytes, and keeps names.
 
     A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,
@@ -114,7 +114,7 @@ class RegistryServiceStub:
                 _registered_method=True)
 
 
-class RegistryServiceServicer:
+class RegistryServiceServicer(object):
     """Finds artifacts, hands out bytes, and keeps names.
 
     A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,
@@ -370,7 +370,7 @@ def add_RegistryServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class RegistryService:
+class RegistryService(object):
     """Finds artifacts, hands out bytes, and keeps names.
 
     A name is NAMESPACE/NAME, or NAME in the namespace "default". It has versions, counted from 1 and never used again,

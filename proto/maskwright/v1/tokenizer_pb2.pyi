@@ -37,7 +37,7 @@ class RegisterResponse(_message.Message):
     CREATED_FIELD_NUMBER: _ClassVar[int]
     tokenizer: _types_pb2.Tokenizer
     created: bool
-    def __init__(self, tokenizer: _Optional[_Union[_types_pb2.Tokenizer, _Mapping]] = ..., created: _Optional[bool] = ...) -> None: ...
+    def __init__(self, tokenizer: _Optional[_Union[_types_pb2.Tokenizer, _Mapping]] = ..., created: bool = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

@@ -81,7 +81,7 @@ class DiagnosticList(_message.Message):
     def __init__(self, diagnostics: _Optional[_Iterable[_Union[Diagnostic, _Mapping]]] = ..., omitted: _Optional[int] = ..., all: _Optional[_Union[Digest, _Mapping]] = ...) -> None: ...
 
 class CompileOptions(_message.Message):
-    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting", "grammar_start", "grammar_fallback", "grammar_strict", "default_max_length", "default_max_items", "default_max_digits")
+    __slots__ = ("whitespace", "indent", "max_whitespace", "property_order", "residual", "regex_dialect", "formats", "max_nesting", "grammar_start", "grammar_fallback", "grammar_strict", "default_max_length", "default_max_items", "default_max_digits", "draft")
     class Whitespace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WHITESPACE_UNSPECIFIED: _ClassVar[CompileOptions.Whitespace]
@@ -132,6 +132,20 @@ class CompileOptions(_message.Message):
     GRAMMAR_FALLBACK_UNSPECIFIED: CompileOptions.GrammarFallback
     GRAMMAR_FALLBACK_REFUSE: CompileOptions.GrammarFallback
     GRAMMAR_FALLBACK_COMMIT: CompileOptions.GrammarFallback
+    class Draft(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        DRAFT_UNSPECIFIED: _ClassVar[CompileOptions.Draft]
+        DRAFT_2020_12: _ClassVar[CompileOptions.Draft]
+        DRAFT_2019_09: _ClassVar[CompileOptions.Draft]
+        DRAFT_7: _ClassVar[CompileOptions.Draft]
+        DRAFT_6: _ClassVar[CompileOptions.Draft]
+        DRAFT_4: _ClassVar[CompileOptions.Draft]
+    DRAFT_UNSPECIFIED: CompileOptions.Draft
+    DRAFT_2020_12: CompileOptions.Draft
+    DRAFT_2019_09: CompileOptions.Draft
+    DRAFT_7: CompileOptions.Draft
+    DRAFT_6: CompileOptions.Draft
+    DRAFT_4: CompileOptions.Draft
     WHITESPACE_FIELD_NUMBER: _ClassVar[int]
     INDENT_FIELD_NUMBER: _ClassVar[int]
     MAX_WHITESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +160,7 @@ class CompileOptions(_message.Message):
     DEFAULT_MAX_LENGTH_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_MAX_DIGITS_FIELD_NUMBER: _ClassVar[int]
+    DRAFT_FIELD_NUMBER: _ClassVar[int]
     whitespace: CompileOptions.Whitespace
     indent: int
     max_whitespace: int
@@ -160,7 +175,8 @@ class CompileOptions(_message.Message):
     default_max_length: int
     default_max_items: int
     default_max_digits: int
-    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ..., grammar_start: _Optional[str] = ..., grammar_fallback: _Optional[_Union[CompileOptions.GrammarFallback, str]] = ..., grammar_strict: _Optional[bool] = ..., default_max_length: _Optional[int] = ..., default_max_items: _Optional[int] = ..., default_max_digits: _Optional[int] = ...) -> None: ...
+    draft: CompileOptions.Draft
+    def __init__(self, whitespace: _Optional[_Union[CompileOptions.Whitespace, str]] = ..., indent: _Optional[int] = ..., max_whitespace: _Optional[int] = ..., property_order: _Optional[_Union[CompileOptions.PropertyOrder, str]] = ..., residual: _Optional[_Union[CompileOptions.Residual, str]] = ..., regex_dialect: _Optional[_Union[CompileOptions.RegexDialect, str]] = ..., formats: _Optional[_Union[CompileOptions.Formats, str]] = ..., max_nesting: _Optional[int] = ..., grammar_start: _Optional[str] = ..., grammar_fallback: _Optional[_Union[CompileOptions.GrammarFallback, str]] = ..., grammar_strict: bool = ..., default_max_length: _Optional[int] = ..., default_max_items: _Optional[int] = ..., default_max_digits: _Optional[int] = ..., draft: _Optional[_Union[CompileOptions.Draft, str]] = ...) -> None: ...
 
 class Tokenizer(_message.Message):
     __slots__ = ("fingerprint", "name", "vocab_size", "file", "pack", "stop_token_ids", "logits_width")

@@ -3,6 +3,7 @@
 Layers, each knowing only those below it:
 
     cli, demo        what people type
+    lab              the page that shows a constraint at work
     precompile       manifests and lock files, through a server or here
     service          gRPC: messages in and out, errors to status in one place
     security         callers, tokens, certificates, quotas
@@ -15,3 +16,4 @@ Layers, each knowing only those below it:
 """
 
 DEFAULT_ADDRESS = "127.0.0.1:7411"
+DEFAULT_LAB_ADDRESS = "127.0.0.1:7412"

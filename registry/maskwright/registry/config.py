@@ -55,6 +55,24 @@ class Signing:
 
 
 @dataclass(frozen=True)
+class LabSettings:
+    """address: host:port of the lab's page, "" for none. hosts: names that browsers may call it by, beside those of
+    loopback; none given on another address than loopback: any, since there every caller needs a token."""
+
+    address: str = ""
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        host, colon, port = self.address.rpartition(":")
+        if self.address and not (host and colon and port.isdecimal()):
+            raise ValueError(f"address must be host:port, not {self.address!r}")
+
+    @property
+    def on_loopback(self) -> bool:
+        return self.address.startswith(_LOOPBACK)
+
+
+@dataclass(frozen=True)
 class ServerConfig:
     """Configuration of one server.
 
@@ -64,7 +82,7 @@ class ServerConfig:
     pool: compiling processes, queue, memory.
     profiles: limits by name; "default" must be among them.
     tls: certificates; None serves without encryption.
-    authentication, quotas, telemetry, signing: as there.
+    authentication, quotas, telemetry, signing, lab: as there.
     insecure: serve others than this host without TLS, where something in front of the server encrypts.
     max_message_bytes: largest message read or sent. A source must fit in one.
     max_tokenizer_bytes: largest tokenizer file taken.
@@ -84,6 +102,7 @@ class ServerConfig:
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
     telemetry: Telemetry = field(default_factory=Telemetry)
     signing: Signing = field(default_factory=Signing)
+    lab: LabSettings = field(default_factory=LabSettings)
     insecure: bool = False
     max_message_bytes: int = 16 << 20
     max_tokenizer_bytes: int = 256 << 20
@@ -115,3 +134,9 @@ class ServerConfig:
             raise ValueError("authentication.certificates needs tls.require_client")
         if self.tls is None and not self.insecure and not self.address.startswith(_LOOPBACK):
             raise ValueError(f"{self.address} isn't this host's own: give tls, or say insecure = true")
+        if self.lab.address and not self.lab.on_loopback:
+            place = f"lab.address {self.lab.address} isn't this host's own"
+            if self.authentication.mode != "required":
+                raise ValueError(f"{place}: require authentication")
+            if self.tls is None and not self.insecure:
+                raise ValueError(f"{place}: give tls, or say insecure = true")

@@ -37,10 +37,11 @@ from .content import ContentStore
 from .faults import RegistryError
 from .hot_blobs import HotBlobs
 from .index import Index
+from .lab.server import Behind, Lab
 from .names import Journal
 from .security.authentication import Authenticator
 from .security.quotas import Quotas
-from .security.tls import ServerCertificates
+from .security.tls import ServerCertificates, http_context
 from .service.calls import CallInterceptor
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
@@ -89,6 +90,8 @@ class Server:
             self.journal, config.authentication.mode == "required", config.authentication.certificates
         )
         interceptor = CallInterceptor(authenticator, quotas, self.metrics)
+        self._lab = self._make_lab(authenticator, quotas) if config.lab.address else None
+        self.lab_page = ""
         self._grpc = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
@@ -130,6 +133,8 @@ class Server:
         if self._warm_task is not None:
             self.pool.start(self._warm_calls)
         self._following = asyncio.ensure_future(self._follow())
+        if self._lab is not None:
+            self.lab_page = await self._lab.start()
         await self._grpc.start()
         for name in ("", *SERVICES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -151,9 +156,18 @@ class Server:
             port = self._grpc.add_secure_port(self.config.address, credentials)
         return port
 
+    def _make_lab(self, authenticator: Authenticator, quotas: Quotas) -> Lab:
+        config = self.config
+        any_host = not config.lab.hosts and not config.lab.on_loopback
+        tls = None if config.tls is None else http_context(config.tls)
+        behind = Behind(self.catalog, self._workspace, authenticator, quotas, config.lab.hosts, any_host, tls)
+        return Lab(config.lab.address, behind)
+
     async def stop(self) -> None:
         """Drains and ends. Safe to call twice."""
         await self._health.enter_graceful_shutdown()
+        if self._lab is not None:
+            await self._lab.stop()
         self._registry.end_watches()
         await self._grpc.stop(self.config.drain_seconds)
         if self._following is not None:
@@ -186,13 +200,14 @@ def open_catalog(config: ServerConfig) -> Catalog:
     return Catalog(content, Index(config.data / "index.sqlite"))
 
 
-async def serve(config: ServerConfig, on_ready: Callable[[str], None]) -> None:
-    """Serves until SIGTERM or SIGINT, then drains. `on_ready` gets the address."""
+async def serve(config: ServerConfig, on_ready: Callable[[str, str], None]) -> None:
+    """Serves until SIGTERM or SIGINT, then drains. `on_ready` gets the address, and the lab's page or ""."""
     server, stopping = Server(config), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    on_ready(await server.start())
+    address = await server.start()
+    on_ready(address, server.lab_page)
     await stopping.wait()
     _log.info("draining for at most %g s", config.drain_seconds)
     await server.stop()

@@ -14,7 +14,7 @@ from maskwright.registry.catalog import ArtifactRecord, Catalog, RequestRecord, 
 from maskwright.registry.content import ContentStore, Digest, blob_key
 from maskwright.registry.faults import Reason, RegistryError
 from maskwright.registry.hot_blobs import HotBlobs
-from maskwright.registry.index import MIGRATIONS, Index, Table
+from maskwright.registry.index import FOLD_KEYS, MIGRATIONS, Index, Table
 from maskwright.registry.index.database import migrate
 from maskwright.registry.store import BlobNotFound, CorruptBlob, LocalStore
 
@@ -176,11 +176,26 @@ def test_second_migration_adds_the_journal_and_keeps_rows() -> None:
     connection.execute("INSERT INTO requests VALUES ('r', 'h', 'k')")
     connection.execute("PRAGMA user_version = 1")
     connection.commit()
-    migrate(connection)
+    for statement in MIGRATIONS[1]:
+        connection.execute(statement)
     connection.execute("INSERT INTO journal VALUES (1, '{}')")
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute("INSERT INTO journal VALUES (1, '{}')")
     assert connection.execute("SELECT * FROM requests").fetchall() == [("r", "h", "k")]
+
+
+def test_third_migration_adds_the_journals_state_and_drops_the_copy_without_it() -> None:
+    connection = sqlite3.connect(":memory:")
+    for statement in [*MIGRATIONS[0], *MIGRATIONS[1]]:
+        connection.execute(statement)
+    connection.execute("INSERT INTO requests VALUES ('r', 'h', 'k')")
+    connection.execute("INSERT INTO journal VALUES (1, '{}')")
+    connection.execute("PRAGMA user_version = 2")
+    connection.commit()
+    migrate(connection)
+    assert connection.execute("SELECT * FROM requests").fetchall() == [("r", "h", "k")]
+    for table in ("journal", "fold", *FOLD_KEYS):
+        assert connection.execute(f"SELECT * FROM {table}").fetchall() == []
 
 
 def test_racing_openers_migrate_once(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from maskwright.compiler.options import CompileOptions
+from maskwright.registry.service.messages import options_of
 from maskwright.workers.client import DiskCache
 from maskwright.workers.client.messages import options_message
 
@@ -63,11 +66,31 @@ def test_names_cant_leave_the_folder(tmp_path: Path, hash_: str) -> None:
         DiskCache(tmp_path).path("blob", hash_)
 
 
+def test_every_option_reaches_the_compiler() -> None:
+    chosen: dict[str, list[object]] = {
+        "whitespace": ["flexible", "compact", 3],
+        "property_order": ["declared", "any"],
+        "residual": ["refuse", "allow"],
+        "regex_dialect": ["ecma262", "python"],
+        "formats": ["enforce", "annotate"],
+        "draft": ["2020-12", "2019-09", "7", "6", "4"],
+        "grammar_fallback": ["refuse", "commit"],
+        "grammar_start": ["rule"],
+        "grammar_strict": [True, False],
+        **{f.name: [1, 5] for f in fields(CompileOptions) if f.name.startswith(("max_", "default_max_"))},
+    }
+    assert chosen.keys() == {f.name for f in fields(CompileOptions)}
+    for name, values in chosen.items():
+        for value in values:
+            assert options_of(options_message({name: value})) == CompileOptions(**{name: value})  # type: ignore[arg-type]
+    assert options_of(options_message({})) == CompileOptions()
+
+
 def test_options_by_name() -> None:
     message = options_message({"whitespace": "compact", "property_order": "any", "max_nesting": 3})
     assert (message.whitespace, message.property_order, message.max_nesting) == (2, 2, 3)
     assert options_message({"whitespace": 4}).indent == 4
     assert not options_message({"max_nesting": None}).HasField("max_nesting")
-    for wrong in ({"nope": 1}, {"whitespace": "wide"}, {"residual": "maybe"}):
+    for wrong in ({"nope": 1}, {"whitespace": "wide"}, {"residual": "maybe"}, {"indent": 2}, {"max_nesting": "x"}):
         with pytest.raises(ValueError, match=r"no such option|can't be"):
             options_message(wrong)

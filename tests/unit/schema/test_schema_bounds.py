@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from maskwright.compiler.automaton.ir import accepts
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema import compile_schema
 
@@ -24,7 +24,6 @@ from maskwright.compiler.schema import compile_schema
         ('{"minItems": 1000000}', "array_bound"),
         ('{"maxProperties": 1e30}', "array_bound"),
         ('{"contains": {}, "minContains": 1000000}', "array_bound"),
-        ('{"multipleOf": 1e400}', "multiple_of"),
         ('{"multipleOf": 1e4000}', "number_digits"),
         ('{"minimum": 1e99999999999}', "number_digits"),
         ('{"exclusiveMaximum": 1e-99999}', "number_digits"),
@@ -39,6 +38,35 @@ def test_large_bounds_are_refused(source: str, limit_name: str) -> None:
     assert refused.value.limit_name == limit_name
     assert json.dumps([d.to_json() for d in refused.value.diagnostics])
     assert time.perf_counter() - begin < 5
+
+
+def test_a_divisor_with_many_remainders_is_residual() -> None:
+    for divisor in ("1e400", "0.123456789", "20001"):
+        source = f'{{"multipleOf": {divisor}}}'
+        with pytest.raises(CompileError) as refused:
+            compile_schema(source)
+        (found,) = refused.value.diagnostics
+        assert (found.code, found.pointer) == (Code.UNSUPPORTED_KEYWORD, "/multipleOf")
+        left = compile_schema(source, CompileOptions(residual="allow"))
+        assert left.treatment == [("/multipleOf", "multipleOf", "residual")]
+        assert accepts(left.automaton, b"1")
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "outside"),
+    [
+        ("12345678901234567890123456789.5", "12345678901234567890123456789.5", "12345678901234567890123456789.4"),
+        ("-0.10000000000000000000000000000000001", "-0.1", "-0.10000000000000000000000000000000002"),
+    ],
+)
+def test_numbers_are_never_rounded(bound: str, inside: str, outside: str) -> None:
+    automaton = compile_schema(f'{{"minimum": {bound}}}').automaton
+    assert accepts(automaton, inside.encode())
+    assert not accepts(automaton, outside.encode())
+    one = f'{{"enum": [{bound}, {outside}]}}'
+    values = compile_schema(f'{{"items": {one}, "uniqueItems": true}}').automaton
+    assert accepts(values, f"[{bound}, {outside}]".encode())
+    assert not accepts(values, f"[{bound}, {bound}0]".encode())
 
 
 def test_a_bound_may_be_spelled_with_an_exponent() -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schema_texts import compiled
 
 from maskwright.compiler.automaton.ir import accepts
-from maskwright.compiler.diagnostics import LimitExceeded
 
 DECIMALS = st.decimals(min_value=-2000, max_value=2000, allow_nan=False, places=2)
 BOUNDS = {
@@ -67,9 +65,3 @@ def test_bounds_with_exponents_and_large_numbers() -> None:
 
 def test_number_tables_are_small() -> None:
     assert len(compiled({"type": "integer", "minimum": 0, "maximum": 65535}).edges) < 30
-
-
-def test_a_divisor_with_too_many_remainders_is_refused_by_limit() -> None:
-    with pytest.raises(LimitExceeded) as e:
-        compiled({"type": "integer", "multipleOf": 1_000_003})
-    assert e.value.limit_name == "multiple_of"

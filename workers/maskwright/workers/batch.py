@@ -8,6 +8,7 @@ an engine crosses into it once a step.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ class BatchMatcher:
         if len(tokens) != len(self._matchers):
             raise ValueError(f"{len(self._matchers)} sequences, {len(tokens)} tokens")
         if not {type(t) for t in tokens} <= {int, type(None)}:
-            tokens = [None if t is None else t.__index__() for t in tokens]
+            tokens = [None if t is None else operator.index(t) for t in tokens]
         return [
             None if matcher is None or token is None else matcher.accept_token(token)
             for matcher, token in zip(self._matchers, tokens, strict=True)

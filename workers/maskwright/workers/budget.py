@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,12 @@ import numpy.typing as npt
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.costs import NEVER, Costs, artifact_costs
 from maskwright.workers.graph import ending_verdicts
+from maskwright.workers.pack import VocabularyPack
 from maskwright.workers.places import Places, Stack
 
 KEPT_RESULTS = 8
+MANY = 20_000
+"""Legal tokens from which on it's faster to run all that don't stay where they are."""
 KEPT_STACKS = 1024
 KEPT_GROWTHS = 50_000
 
@@ -45,37 +49,45 @@ GrowthKey = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 class Growth:
-    """How much one token can add, shared by the matchers of an artifact.
+    """How much one token can add, shared by the matchers of an artifact. `base`: the pack's.
 
     far[control]: `most` of the control and the most that any one token adds to `most`, from any place; NEVER where
-    returns push symbols, so that `most` isn't additive.
+    returns push symbols, so that `most` isn't additive. fine: whether `refine` has nothing to add.
     """
 
-    __slots__ = ("_costs", "_depth", "_known", "_symbols", "far")
+    __slots__ = ("_costs", "_depth", "_known", "_symbols", "_tables", "far", "fine")
 
-    def __init__(self, costs: Costs) -> None:
+    def __init__(self, costs: Costs, base: Growth | None) -> None:
         self._costs = costs
-        self._symbols: dict[int, int] = {}
+        self._symbols: dict[int, int] = base._symbols.copy() if base else {}  # own ones are numbered the same elsewhere
         self._known: dict[GrowthKey, int] = {}
         self._depth: dict[int, int] = {}
-        pushing = any(node is not None and node < 0 for after in costs.graph.returns for node in after)
-        most = [costs.most(control) for control in range(len(costs.graph.edges))]
-        more = NEVER if pushing else self._find_any()
-        self.far = [m + more for m in most]
-
-    def _find_any(self) -> int:
-        g, costs, grows = self._costs.graph, self._costs, np.zeros(256, np.int64)
-        for control, edges in enumerate(g.edges):
-            here = costs.most(control)
+        graph = costs.graph
+        first = graph.first_control
+        most = base._tables[0].copy() if base else []
+        most += [costs.most(control) for control in range(first, len(graph.edges))]
+        grows = base._tables[1].copy() if base else np.zeros(256, np.int64)
+        for here, edges in zip(most[first:], graph.edges[first:], strict=True):
             for low, high, node in edges:
-                more = self.most(node) - here
+                more = (most[node] if node >= 0 else self.most(node)) - here
                 if more > 0:
                     np.maximum(grows[low : high + 1], more, out=grows[low : high + 1])
-        spelled = costs.spelling
-        total = np.zeros(len(spelled.blob) + 1, np.int64)
-        np.cumsum(grows[spelled.blob], out=total[1:])
-        begin = spelled.offsets[spelled.by_length]
-        return int((total[begin + spelled.lengths[spelled.by_length]] - total[begin]).max(initial=0))
+        self._tables: tuple[list[int], npt.NDArray[np.int64]] = (most, grows)
+        pushing = any(node is not None and node < 0 for after in graph.returns for node in after)
+        self.fine = pushing
+        token = NEVER if pushing else costs.spelling.widest * int(grows.max())
+        self.far = [m + token for m in most]
+
+    def refine(self) -> list[int]:
+        """`far` by what the bytes of any one token add together, not by the longest token and the worst byte. Cost:
+        some milliseconds, once.
+        """
+        if not self.fine:
+            most, grows = self._tables
+            spelled = self._costs.spelling
+            token = int(np.add.reduceat(grows[spelled.blob], spelled.begin).max(initial=0))
+            self.far, self.fine = [m + token for m in most], True
+        return self.far
 
     def symbol(self, symbol: int) -> int:
         """The most that runs after a symbol's callee has returned."""
@@ -118,6 +130,19 @@ class Growth:
         self._known[key] = value
 
 
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The bounds after some legal tokens, the greatest of all, and the one after each of the others. `stack` is kept
+    so that its id stays its own.
+    """
+
+    stack: Stack
+    tokens: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int64]
+    greatest: int
+    others: int
+
+
 class Budget:
     """Bounds along one sequence. `without`: stop tokens that are text; `end`: tokens that end a complete text."""
 
@@ -128,8 +153,8 @@ class Budget:
         ends = ending_verdicts(artifact, self._costs.graph)
         bottom: Level = (None, tuple(end if may_end else NEVER for may_end in ends), end, 0)
         self._stacks: dict[int, Level] = {id(None): bottom}
-        self._far = self._growth.far
-        self._results: dict[tuple[int, int], tuple[Stack, npt.NDArray[Any], npt.NDArray[Any], int]] = {}
+        self._far: list[int] = self._growth.far
+        self._results: dict[tuple[int, int], _Result] = {}
 
     def least(self, control: int, stack: Stack) -> int:
         """The bound; NEVER or more where no completion is known."""
@@ -139,6 +164,11 @@ class Budget:
     def is_far(self, control: int, stack: Stack, left: int) -> bool:
         """Whether every legal token leaves a bound of at most `left`, told by sums alone."""
         level = self._stacks.get(id(stack)) or self._level(stack)
+        if left >= level[2] + self._far[control]:
+            return True
+        if not self._growth.fine:
+            self._growth.refine()
+        self._far = self._growth.far
         return left >= level[2] + self._far[control]
 
     def is_near(self, control: int, stack: Stack, left: int) -> bool:
@@ -149,29 +179,40 @@ class Budget:
 
     def keep(self, words: npt.NDArray[np.uint32], control: int, stack: Stack, left: int) -> None:
         """Takes away the text tokens of a mask row, [words], after which the bound is above `left`."""
-        tokens, bounds, greatest = self._after(words, control, stack)
-        if greatest > left:
-            bits = np.zeros(32 * len(words), np.uint8)
-            bits[tokens[bounds <= left]] = 1
-            words[:] = np.packbits(bits, bitorder="little").view(np.uint32)
-
-    def _after(self, words: npt.NDArray[np.uint32], control: int, stack: Stack) -> tuple[Any, Any, int]:
         key = (control, id(stack))
-        found = self._results.get(key)
-        if found is None:
-            order = self._costs.spelling.by_length
-            legal = np.unpackbits(words.view(np.uint8), bitorder="little")
-            tokens = order[legal[order] != 0]
-            places = Places(self._costs, control, stack)
-            bounds = places.bounds(places.run(tokens), self._down)
-            greatest = int(bounds.max(initial=0))
+        result = self._results.get(key)
+        if result is None:
             while len(self._results) >= KEPT_RESULTS:
                 self._results.pop(next(iter(self._results)))
-            found = self._results[key] = (stack, tokens, bounds, greatest)
-            growth = self._growth.key(control, stack, places.depth, self._down)
-            if growth is not None:
-                self._growth.put(growth, greatest - self.least(control, stack))
-        return found[1:]
+            result = self._results[key] = self._after(words, control, stack)
+        if result.greatest <= left:
+            return
+        if result.others > left:
+            kept = np.zeros(32 * len(words), np.uint8)
+            kept[result.tokens[result.bounds <= left]] = 1
+        else:
+            kept = np.ones(32 * len(words), np.uint8)
+            kept[result.tokens[result.bounds > left]] = 0
+        words &= np.packbits(kept, bitorder="little").view(np.uint32)
+
+    def _after(self, words: npt.NDArray[np.uint32], control: int, stack: Stack) -> _Result:
+        """The bounds after the tokens of a mask row; noted as growth."""
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        places, least = Places(self._costs, control, stack), self.least(control, stack)
+        tokens = np.flatnonzero(bits)
+        if len(tokens) < MANY:
+            tokens, others = self._costs.spelling.sort(tokens), 0
+            bounds = places.bounds(places.run(tokens), self._down)
+        else:
+            tokens, numbers = places.run_all()
+            legal = bits[tokens] != 0
+            tokens, others = tokens[legal], least
+            bounds = places.bounds(numbers[legal], self._down)
+        greatest = max(int(bounds.max(initial=0)), others)
+        growth = self._growth.key(control, stack, places.depth, self._down)
+        if growth is not None:
+            self._growth.put(growth, greatest - least)
+        return _Result(stack, tokens, bounds, greatest, others)
 
     def _down(self, stack: Stack) -> tuple[int, ...]:
         return self._level(stack)[1]
@@ -198,6 +239,7 @@ class Budget:
 
 
 _growths: weakref.WeakKeyDictionary[Artifact, dict[frozenset[int], Growth]] = weakref.WeakKeyDictionary()
+_pack_growths: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Growth]] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
 
 
@@ -208,5 +250,9 @@ def artifact_growth(artifact: Artifact, without: frozenset[int]) -> Growth:
         mine = _growths.setdefault(artifact, {})
         found = mine.get(without)
         if found is None:
-            found = mine[without] = Growth(costs)
+            packs = _pack_growths.setdefault(artifact.pack, {})
+            base = packs.get(without)
+            if base is None and costs.base is not None:
+                base = packs[without] = Growth(costs.base, None)
+            found = mine[without] = Growth(costs, base)
         return found

@@ -63,7 +63,10 @@ class _Search:
     def __init__(self, found: Cheapest, usable: bytes) -> None:
         self._graph = found.graph
         self._found, self._cost, self._choice = found, found._cost, found._choice
-        self._usable = [bool(u) for u in usable]
+        # [b]: the first usable byte from b on, 256 for none
+        self._usable = [256] * 257
+        for byte in range(255, -1, -1):
+            self._usable[byte] = byte if usable[byte] else self._usable[byte + 1]
         self._callers: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # node -> (control, byte)
         self._outer: defaultdict[int, list[int]] = defaultdict(list)  # inner node -> composites
         self._waiting: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # -> (composite, w, cost)
@@ -89,20 +92,17 @@ class _Search:
     def _link(self) -> None:
         """Who waits for whom. What leads into the base is final already."""
         g = self._graph
+        usable, callers = self._usable, self._callers
         for control in range(g.first_control, len(g.edges)):
             for low, high, node in g.edges[control]:
-                byte = self._byte(low, high)
-                if byte is not None:
-                    self._callers[node].append((control, byte))
+                if usable[low] <= high:
+                    callers[node].append((control, usable[low]))
         for i in range(g.first_composite, len(g.composites)):
             self._outer[g.composites[i][0]].append(-1 - i)
         for node in {*self._callers, *self._outer}:
             if node < g.first_control and -1 - node < g.first_composite:
                 for verdict, cost in self._found.costs(node).items():
                     self._relax(node, verdict, cost)
-
-    def _byte(self, low: int, high: int) -> int | None:
-        return next((b for b in range(low, high + 1) if self._usable[b]), None)
 
     def _relax(self, node: int, verdict: int, cost: int) -> None:
         heap, known = self._heap, self._cost

@@ -54,8 +54,10 @@ class Costs:
         """(verdict, tokens) for each verdict that the node can return with, ascending."""
         found = self._vectors.get(node)
         if found is None:
-            verdicts = sorted(self.cheapest.costs(node))
-            found = tuple((v, self.tokens(node, v)) for v in verdicts)
+            if self._is_base(node):
+                found = self.base.vector(node)  # type: ignore[union-attr]
+            else:
+                found = tuple([(v, self.tokens(node, v)) for v in sorted(self.cheapest.costs(node))])
             self._vectors[node] = found
         return found
 
@@ -63,7 +65,7 @@ class Costs:
         """The most that any verdict costs; 0 for a node that can't be completed."""
         found = self._most.get(node)
         if found is None:
-            found = self._most[node] = max((t for _, t in self.vector(node)), default=0)
+            found = self._most[node] = max([t for _, t in self.vector(node)], default=0)
         return found
 
     def after(self, symbol: int, below: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,15 +3,17 @@
 The stack of an automaton's run is a stack of frames; each frame has a name and the pointer of the source part it
 was made from (frames that all artifacts of a vocabulary share, like "any string", have none: there the pointer
 is that of the nearest frame around it that has one). What may follow is told three ways: as bytes, as short texts
-that alternatives begin with, and in words.
+that alternatives begin with, and in words. Where the text is JSON, the place in it is told too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_ALTERNATIVES = 12
+WHITE_SPACE = frozenset(" \t\n\r")
 NAMES = {0x20: "space", 0x0A: "line feed", 0x0D: "carriage return", 0x09: "tab"}
 CLASSES = (
     ("a digit", frozenset(range(0x30, 0x3A))),
@@ -43,7 +45,8 @@ class Explanation:
     expected: the bytes that may follow. forced: the text that must follow, if there's only one way to go on.
     alternatives: texts that ways on begin with, at most `MOST_ALTERNATIVES`, each as far as it's forced; empty
     where there are too many. may_end, terminated: whether the text may end here, whether it has. steps: how many
-    were accepted.
+    were accepted. path: in a schema's text, the JSON pointer of the value that's being written (of the object, while
+    a key is); None for other sources.
     """
 
     pointer: str
@@ -55,22 +58,55 @@ class Explanation:
     may_end: bool
     terminated: bool
     steps: int
+    path: str | None = None
 
     def __str__(self) -> str:
         if self.terminated:
             return "the text has ended"
-        parts = [repr(a) for a in self.alternatives] or list(describe_bytes(self.expected))
+        spaced = [a for a in self.alternatives if a[-1:] in WHITE_SPACE]
+        parts = [repr(a) for a in self.alternatives if a not in spaced] or list(describe_bytes(self.expected))
+        if spaced and len(spaced) < len(self.alternatives):
+            parts.append("white space")
         if self.may_end:
             parts.append("the end of the text")
-        return f"in {self.frame} from {self.pointer or 'the root'}, expected {' or '.join(parts) or 'nothing'}"
+        at = f" at {self.path}" if self.path else ""
+        return f"in {self.frame}{at} from {self.pointer or 'the root'}, expected {' or '.join(parts) or 'nothing'}"
+
+
+def instance_path(text: bytes) -> str:
+    """The JSON pointer of the value that ends a JSON text that isn't complete. Cost: linear in the text."""
+    path: list[int | str | None] = []  # an index, a key, or None: before a key
+    string: int | None = None  # where the open string begins
+    at = 0
+    while at < len(text):
+        byte = text[at]
+        at += 1
+        if string is not None:
+            if byte == 0x5C:
+                at += 1
+            elif byte == 0x22:
+                if path and path[-1] is None and text[at:].lstrip()[:1] == b":":
+                    path[-1] = json.loads(text[string:at])
+                string = None
+        elif byte == 0x22:
+            string = at - 1
+        elif byte in b"{[":
+            path.append(None if byte == 0x7B else 0)
+        elif byte in b"}]":
+            path.pop()
+        elif byte == 0x2C and path:
+            last = path[-1]
+            path[-1] = last + 1 if isinstance(last, int) else None
+    known = [part for part in path if part is not None]
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in known)
 
 
 def describe_bytes(expected: bytes) -> Iterator[str]:
     """A set of bytes in words, in no more parts than needed."""
     left = set(expected)
     if left >= WHOLE:
-        yield "any character" if left & {0x22, 0x5C} == {0x22, 0x5C} else "a character"
-        left -= WHOLE | set(range(0x80, 0x100))
+        yield "any character"
+        left -= WHOLE | set(range(0x7F, 0x100))
     for name, members in CLASSES:
         if members <= left:
             yield name

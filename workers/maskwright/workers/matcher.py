@@ -32,7 +32,7 @@ from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, instance_path
 from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
@@ -386,6 +386,11 @@ class Matcher:
             state = state[4]
         return tuple(reversed(out))
 
+    def text(self) -> bytes:
+        """The bytes of the steps so far. Cost: linear in them."""
+        pack = self._artifact.pack
+        return b"".join([s if isinstance(s, bytes) else pack.token_bytes(s) or b"" for s in self.accepted()])
+
     def snapshot(self, history: int | None = None) -> bytes:
         """This state as bytes, for `restore` in another process: some 80 bytes, two to four for each symbol on the
         stack, and one to three for each of the last `history` steps that can then be rolled back (default: all).
@@ -425,9 +430,10 @@ class Matcher:
 
     def completions_left(self) -> int | float:
         """How many texts complete the one so far, itself included if it's complete: an exact int, or `math.inf`.
-        After a stop token it's 1.
+        After a stop token it's 1. The int may have a million bits (`maxLength`), more than Python prints at once.
 
-        Cost: the first call for an artifact counts what can be reached from here; later ones, the stack.
+        Cost: the first call for an artifact counts what can be reached from here, some ten microseconds an edge and
+        the arithmetic of large numbers; later ones, the stack.
         """
         control, _, stack, entry, _, _ = self._state
         if entry == TERMINATED:
@@ -501,6 +507,7 @@ class Matcher:
             may_end=self.is_accepting(),
             terminated=terminated,
             steps=len(self.accepted()),
+            path=instance_path(self.text()) if self._artifact.header["source"]["kind"] == "json_schema" else None,
         )
 
     def _frames(self) -> tuple[tuple[str, str], ...]:
@@ -519,9 +526,8 @@ class Matcher:
 
     def dead_end(self, cause: DeadEndCause, detail: str) -> DeadEnd:
         """The failure to raise when no token can be drawn here. Keep its prefix; don't try again."""
-        a, steps = self._artifact, self.accepted()
-        text = b"".join(s if isinstance(s, bytes) else a.pack.token_bytes(s) or b"" for s in steps)
-        return DeadEnd(cause, detail, self.where(), steps, text, a.pack.fingerprint, a.digest)
+        a = self._artifact
+        return DeadEnd(cause, detail, self.where(), self.accepted(), self.text(), a.pack.fingerprint, a.digest)
 
     def report_empty(self, width: int | None = None, kept: Sequence[int] | None = None) -> DeadEnd:
         """For a sampler whose distribution is empty though it applied the mask: finds the likely cause.

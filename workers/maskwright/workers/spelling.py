@@ -1,7 +1,8 @@
 """Which byte strings are tokens, for code that spells texts: jump-forward and the token budget.
 
 Tokens are grouped by their first two bytes with one sort of numpy; a group's byte strings are made when they're
-asked for. A text can be spelled by a token when some id with these bytes isn't used as a stop token.
+asked for. A text can be spelled by a token when some id with these bytes isn't used as a stop token. For code that
+runs all tokens at once, their bytes are laid out by position.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +22,29 @@ Group = tuple[dict[bytes, int], int]
 """Byte strings that share their first two bytes -> the lowest id, and the length of the longest."""
 
 
+KEPT = 8
+"""Sets of stop tokens that are text, per pack, and sets of bytes, per spelling; few are in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some tokens, longest first. columns[p]: byte p of those that have one, uint8."""
+
+    ids: npt.NDArray[np.int64]
+    columns: tuple[npt.NDArray[np.uint8], ...]
+
+
 class Spelling:
     """The tokens of a pack by their bytes. `without`: ids that don't count, since they're stop tokens.
 
-    usable: 256 flags, whether some token is exactly that byte. offsets, lengths: of all ids in `blob`.
+    usable: 256 flags, whether some token is exactly that byte. offsets, lengths: of all ids in `blob`. begin: offsets
+    of those that have bytes or a name.
     by_length: text ids that count, longest first. widest: the length of the longest.
     """
 
     __slots__ = (
-        "_groups", "_ids", "_keys", "_pack", "blob", "by_length", "lengths", "offsets", "usable", "widest",
+        "_columns", "_counted", "_groups", "_ids", "_keys", "_pack", "begin", "blob", "by_length", "lengths", "offsets",
+        "usable", "widest",
     )  # fmt: skip
 
     def __init__(self, pack: VocabularyPack, without: frozenset[int] = frozenset()) -> None:
@@ -36,10 +52,11 @@ class Spelling:
         self.blob: npt.NDArray[np.uint8] = pack.section("token_blob")
         self.offsets: npt.NDArray[np.int64] = pack.section("token_offsets").astype(np.int64)
         self.lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
-        counted = pack.section("token_flags") == TEXT
-        counted[sorted(without)] = False
-        ids = np.flatnonzero(counted)
+        self._counted: npt.NDArray[np.bool_] = pack.section("token_flags") == TEXT
+        self._counted[sorted(without)] = False
+        ids = np.flatnonzero(self._counted)
         self.widest = int(self.lengths[ids].max(initial=0))
+        self.begin = self.offsets[:-1][self.lengths > 0]
         self.by_length = ids[np.argsort(-self.lengths[ids], kind="stable")]
         first = self.blob[self.offsets[ids]].astype(np.int64)
         long = self.lengths[ids] > 1
@@ -49,9 +66,33 @@ class Spelling:
         order = np.argsort(key, kind="stable")
         self._ids, self._keys = ids[order], key[order]
         self._groups: dict[int, Group] = {}
+        self._columns: dict[bytes, Columns] = {}
         single = np.zeros(256, np.uint8)
         single[first[~long]] = 1
         self.usable: bytes = single.tobytes()
+
+    def sort(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Those that count, longest first."""
+        counted = tokens[self._counted[tokens]]
+        return counted[np.argsort(-self.lengths[counted], kind="stable")]
+
+    def columns(self, stay: bytes) -> Columns:
+        """The tokens that aren't wholly made of the bytes flagged in `stay` (256 flags), longest first, by columns. The
+        last few are kept.
+        """
+        found = self._columns.get(stay)
+        if found is None:
+            inside = np.minimum.reduceat(np.frombuffer(stay, np.uint8)[self.blob], self.begin)
+            leaves = np.zeros(len(self.lengths), bool)
+            leaves[self.lengths > 0] = inside == 0
+            ids = self.by_length[leaves[self.by_length]]
+            begin, lengths = self.offsets[ids], self.lengths[ids]
+            longer = [int(np.searchsorted(-lengths, -p, "left")) for p in range(int(lengths.max(initial=0)))]
+            while len(self._columns) >= KEPT:
+                self._columns.pop(next(iter(self._columns)))
+            found = Columns(ids, tuple([self.blob[begin[:n] + p] for p, n in enumerate(longer)]))
+            self._columns[stay] = found
+        return found
 
     def _group(self, first: int, second: int) -> Group:
         key = first * 257 + second
@@ -93,9 +134,6 @@ class Spelling:
 
 _made: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Spelling]] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
-KEPT = 8
-"""Sets of stop tokens that are text, per pack; an engine uses one or two."""
-
 
 def spelling(pack: VocabularyPack, without: frozenset[int] = frozenset()) -> Spelling:
     """Made on first use, about 20 ms for 128k tokens, and kept with the pack."""

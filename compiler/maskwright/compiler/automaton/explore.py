@@ -97,8 +97,10 @@ def explore(
     accepting: Iterable[Hashable] | None = None,
     limits: Limits | None = None,
     deadline: float | None = None,
+    seen: dict[Frame, dict[State, int]] | None = None,
 ) -> ByteAutomaton:
-    """The automaton of `root`. `accepting`: root verdicts that make a member (default: all of them).
+    """The automaton of `root`. `accepting`: root verdicts that make a member (default: all of them). `seen` is filled
+    with the control of every state of every frame.
 
     Raises LimitExceeded for `frames`, `states` and, with `deadline` (a `time.monotonic` value), `compile_seconds`.
     An automaton without any member has no accepting verdict: `specialise` finds that out.
@@ -106,6 +108,8 @@ def explore(
     e = _Explorer(base, limits or Limits(), deadline)
     info = e.enter(root)
     e.run()
+    if seen is not None:
+        seen.update((frame, build.controls) for frame, build in e.builds.items())
     known = info.verdicts
     good = frozenset(known.values()) if accepting is None else frozenset(known[v] for v in accepting if v in known)
     return e.finish(start=info.controls[info.start], accepting=good)

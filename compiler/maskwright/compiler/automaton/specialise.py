@@ -24,11 +24,15 @@ Bits = int
 Key = tuple[int, Bits]
 
 
-def specialise(a: ByteAutomaton, limits: Limits | None = None) -> ByteAutomaton:
+def specialise(a: ByteAutomaton, limits: Limits | None = None, kept: set[int] | None = None) -> ByteAutomaton:
     """The automaton with each control live in its context; libraries keep what their entries need, and lose dead
-    entries.
+    entries. `kept` is filled with the controls of `a` that are live somewhere.
     """
-    return _Specialiser(a, limits or Limits()).run()
+    s = _Specialiser(a, limits or Limits())
+    out = s.run()
+    if kept is not None:
+        kept.update(a.own_controls() if out is a else (c for c, _ in s.controls))
+    return out
 
 
 def reach(a: ByteAutomaton) -> list[Bits]:

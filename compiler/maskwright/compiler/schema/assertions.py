@@ -23,7 +23,7 @@ from maskwright.compiler.schema.atoms import (
 from maskwright.compiler.schema.document import Schema
 from maskwright.compiler.schema.finite import unique_values
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, constant
-from maskwright.compiler.schema.keywords import Draft, is_number
+from maskwright.compiler.schema.keywords import Draft, is_number, shortest
 from maskwright.compiler.schema.numbers import AtLeast, Integer, MoreThan, MultipleOf, NumberSet
 from maskwright.compiler.schema.unevaluated import unevaluated_items, unevaluated_properties
 
@@ -137,7 +137,7 @@ def _exclusive_maximum(low: Lowering, schema: Schema) -> Formula:
 
 
 def _multiple_of(low: Lowering, schema: Schema) -> Formula:
-    return low.space.atom(MultipleOf(Decimal(schema.value["multipleOf"]).normalize()))
+    return low.space.atom(MultipleOf(shortest(schema.value["multipleOf"])))
 
 
 def _min_length(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:

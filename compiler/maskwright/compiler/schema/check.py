@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,9 +17,10 @@ from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, Limi
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.document import REFERENCES, Document, Schema
 from maskwright.compiler.schema.finite import unique_values
-from maskwright.compiler.schema.keywords import KEYWORDS, Draft, is_number
+from maskwright.compiler.schema.keywords import KEYWORDS, MAX_DIVISOR, RESIDUAL, Draft, is_number
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.lower import loop
+from maskwright.compiler.schema.numbers import remainders
 
 MAX_IN_PLACE = 1000
 """Sub-schemas that judge one value, one inside the other: bounds the lowering's recursion."""
@@ -46,6 +47,8 @@ class Findings:
     """Signatures by (place of a keyword, keyword): of several where contexts differ."""
     treated: dict[tuple[str, str], str] = field(default_factory=dict)
     residual: Residual = field(default_factory=dict)
+    reached: list[Schema] = field(default_factory=list)
+    """Every schema that may have to hold, in document order of discovery."""
 
     @property
     def treatment(self) -> list[Treatment]:
@@ -61,6 +64,7 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     """Everything that the root reaches, in document order of discovery. Raises LimitExceeded."""
     found = Findings(faults=list(document.faults), notes=list(document.notes))
     reached = _reach(document, found)
+    found.reached = [schema for schema, positive, _ in reached.values() if positive]
     # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
     holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
     checker = _Checker(document, languages, options, holding, found)
@@ -196,13 +200,17 @@ class _Checker:
             why = self.document.reference(schema, keyword)
             if isinstance(why, Diagnostic):
                 return why
-        return unsupported_keyword(keyword, schema.at(keyword))
+        plain = unsupported_keyword(keyword, schema.at(keyword))
+        return replace(plain, message=f"{plain.message}: {RESIDUAL[keyword]}")
 
     def treatment(self, schema: Schema, keyword: str) -> str:
         value = schema.value[keyword]
         if keyword == "uniqueItems":
             open_set = value is True and unique_values(self.document, schema) is None
             return "residual" if open_set else "enforced"
+        if keyword == "multipleOf":
+            judged = not is_number(value) or value <= 0 or remainders(value) <= MAX_DIVISOR
+            return "enforced" if judged else "residual"
         if keyword == "minProperties":
             return "residual" if _counts_unknown_keys(schema) else "enforced"
         if keyword == "format" and isinstance(value, str):

@@ -159,7 +159,7 @@ class Document:
         what = f"anchor {anchor!r}" if anchor is not None else f"identifier {base!r}"
         self.notes.append(
             Diagnostic(
-                Code.IGNORED_KEYWORD,
+                Code.AMBIGUOUS_NAME,
                 f"the {what} is given twice; the first is at {first.pointer or '/'}",
                 severity="warning",
                 pointer=schema.pointer,
@@ -203,7 +203,7 @@ class Document:
             detail = {"uri": uri, "draft": TITLES[schema.draft]}
             hint = "name a draft, or supply that schema as a resource"
             self.notes.append(
-                Diagnostic(Code.IGNORED_KEYWORD, message, severity="warning", pointer=where, detail=detail, hint=hint)
+                Diagnostic(Code.UNKNOWN_DIALECT, message, severity="warning", pointer=where, detail=detail, hint=hint)
             )
             return None
         dialect, unknown = dialect_of(meta)
@@ -372,8 +372,6 @@ class Document:
         if not self._dynamic_names:
             return schema
         context = self._extend(context, schema.base)
-        if not context:
-            return schema
         number = self._contexts.setdefault(context, len(self._contexts))
         key = f"@{number}:{schema.key}"
         if key not in self.schemas:

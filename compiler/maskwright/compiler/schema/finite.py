@@ -7,14 +7,10 @@ array's progress is then the set of values seen, so the set has to be small.
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from typing import Any
 
 from maskwright.compiler.schema.document import Document, Schema
-from maskwright.compiler.schema.keywords import Draft, is_number
-
-MAX_VALUES = 10
-"""Values of an item at most: there are two to that power of sets of values seen."""
+from maskwright.compiler.schema.keywords import MAX_VALUES, Draft, is_number, shortest
 
 
 def unique_values(document: Document, schema: Schema) -> list[Any] | None:
@@ -94,4 +90,4 @@ def _comparable(value: Any) -> Any:
         return {k: _comparable(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_comparable(v) for v in value]
-    return ["number", str(Decimal(value).normalize() + 0)] if is_number(value) else value
+    return ["number", str(shortest(value))] if is_number(value) else value

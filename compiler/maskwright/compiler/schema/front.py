@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from maskwright.compiler.automaton.explore import explore
+from maskwright.compiler.automaton.explore import Frame, State, explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.diagnostics import CompileError, Diagnostic, gather
 from maskwright.compiler.options import CompileOptions, Limits
+from maskwright.compiler.schema.advise import advise, unreachable
 from maskwright.compiler.schema.check import Treatment, check
 from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import Space
@@ -86,8 +87,12 @@ def _compile(
         values = Values(lowering, options, limits, library)
         root = document.root
         frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))
-        raw = explore(frame, library, limits=limits, deadline=deadline)
-        automaton = specialise(raw, limits)
+        seen: dict[Frame, dict[State, int]] = {}
+        kept: set[int] = set()
+        raw = explore(frame, library, limits=limits, deadline=deadline, seen=seen)
+        automaton = specialise(raw, limits, kept)
+        found.notes += advise(document, found.reached, languages, options)
+        found.notes += unreachable(values, seen, kept)
     found.residual |= dict.fromkeys(values.unjudged, True)
     return SchemaResult(automaton, found.treatment, [in_its_source(d) for d in found.notes])
 

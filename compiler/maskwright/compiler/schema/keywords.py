@@ -56,7 +56,24 @@ def is_number(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    return is_number(value) and value == int(value)
+    return is_number(value) and (isinstance(value, int) or not value or fraction_places(value) == 0)
+
+
+def fraction_places(value: int | Decimal) -> int:
+    """Digits behind the point."""
+    exponent = shortest(value).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def shortest(value: int | Decimal) -> Decimal:
+    """The number without zeros at the end of its digits. Unlike `Decimal.normalize` it never rounds."""
+    sign, digits, exponent = Decimal(value).as_tuple()
+    assert isinstance(exponent, int)
+    end = len(digits)
+    while end and not digits[end - 1]:
+        end -= 1
+    return Decimal((sign, digits[:end], exponent + len(digits) - end)) if end else Decimal(0)
 
 
 def is_schema(value: Any, draft: Draft) -> bool:
@@ -247,5 +264,30 @@ KEYWORDS: dict[str, Keyword] = {
     "contentEncoding": _note(_any, Draft.D7),
 }
 """`definitions`, `$defs` and `dependencies` are read in every draft: writers mix them."""
+
+MAX_VALUES = 10
+"""Values that an item under `uniqueItems` may have: there are two to that power of sets of values seen."""
+MAX_DIVISOR = 20_000
+"""Remainders by a `multipleOf`: a state for each."""
+
+_UNKNOWN = "a residual keyword is inside, and whether it fails matters as much as whether it holds"
+_LENGTH = 'it takes too many states beside a pattern or format; only with `residual="allow"`, else the limit refuses it'
+RESIDUAL: dict[str, str] = {
+    "uniqueItems": f"an item may have more than {MAX_VALUES} values, and there may be more than one item",
+    "minProperties": "it needs more than one key that the schema doesn't name, and those may repeat",
+    "multipleOf": f"it takes more than {MAX_DIVISOR:,} remainders to tell",
+    "$ref": "its target is a resource that nobody supplied",
+    "$dynamicRef": "its target is a resource that nobody supplied",
+    "$recursiveRef": "its target is a resource that nobody supplied",
+    "unevaluatedProperties": "what is evaluated depends on a residual keyword",
+    "unevaluatedItems": "what is evaluated depends on a residual keyword",
+    "not": "a residual keyword is inside that has to hold elsewhere",
+    "oneOf": _UNKNOWN,
+    "if": _UNKNOWN,
+    "contains": _UNKNOWN,
+    "minLength": _LENGTH,
+    "maxLength": _LENGTH,
+}
+"""Where an enforced keyword is residual. With `residual="allow"` an applicator around one of these may be so too."""
 
 ENFORCED = frozenset(k for k, v in KEYWORDS.items() if v.treatment == "enforced")

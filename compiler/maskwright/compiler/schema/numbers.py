@@ -19,10 +19,10 @@ from typing import Any, Protocol
 
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.schema.formula import Formula, Space, constant
+from maskwright.compiler.schema.keywords import MAX_DIVISOR, fraction_places, shortest
 from maskwright.compiler.schema.tables import Table, tabulate
 
 MAX_DIGITS = 400
-MAX_DIVISOR = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _CompareScanner:
     def __init__(self, bound: Decimal, strict: bool) -> None:
         self.negative = bound < 0
         self.zero = bound == 0
-        self.whole, self.fraction = split_digits(abs(bound))
+        self.whole, self.fraction = split_digits(bound.copy_abs())
         self.strict = strict
 
     def start(self) -> Hashable:
@@ -136,10 +136,7 @@ class _MultipleScanner:
     or None."""
 
     def __init__(self, divisor: Decimal) -> None:
-        sign, digits, exponent = divisor.normalize().as_tuple()
-        assert isinstance(exponent, int) and not sign
-        self.places = max(0, -exponent)
-        self.modulus = int("".join(map(str, digits))) * 10 ** max(0, exponent)
+        self.places, self.modulus = fraction_places(divisor), remainders(divisor)
 
     def start(self) -> Hashable:
         return (0, -1)
@@ -159,6 +156,14 @@ class _MultipleScanner:
             return False
         remainder, places = state
         return bool(remainder * 10 ** (self.places - max(places, 0)) % self.modulus == 0)
+
+
+def remainders(divisor: Decimal) -> int:
+    """By how many remainders multiples of a positive number are told: the divisor scaled to an integer."""
+    _, digits, exponent = shortest(divisor).as_tuple()
+    assert isinstance(exponent, int)
+    scale: int = 10 ** min(max(0, exponent), MAX_DIGITS)
+    return int("".join(map(str, digits))) * scale
 
 
 class _SetScanner:

@@ -243,7 +243,9 @@ class ObjectFrame(ContainerFrame):
                 yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
         if other is not None:
             first = tuple(without((0, 255), edges))
-            yield self.values.key_call(self.languages, self.trie.paths[node], ("key", *other), first, self.pointer)
+            found = self.values.key_call(self.languages, self.trie.paths[node], ("key", *other), first, self.pointer)
+            if found is not None:
+                yield found
 
     def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
         yield self.colon(("value", key, formulas, position))

@@ -164,10 +164,10 @@ class StringJudge:
 
         return dfas, truths
 
-    def keys(self, languages: tuple[Formula, ...], pointer: str) -> Table:
-        """A key's inside, canonical; the verdict is the set of `languages` that hold it. Not opened by a
-        quote."""
-        classes, verdicts = self.classifier(TRUE, languages, pointer)
+    def keys(self, languages: tuple[Formula, ...], pointer: str, must: Formula = TRUE) -> Table:
+        """A key's inside, canonical, `must` holding for it; the verdict is the set of `languages` that hold it. Not
+        opened by a quote."""
+        classes, verdicts = self.classifier(must, languages, pointer)
         labels: list[Hashable] = [frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts]
         return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
 

@@ -17,6 +17,7 @@ from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.arrays import ArrayFrame, ChunkFrame
 from maskwright.compiler.schema.atoms import Has, Length, Matches
+from maskwright.compiler.schema.bounds import Bounds
 from maskwright.compiler.schema.container import Mapped
 from maskwright.compiler.schema.counts import (
     BIG,
@@ -68,12 +69,15 @@ class Values:
         self.space: Space = lowering.space
         self.languages: Languages = lowering.languages
         self.strings = StringJudge(self.space, self.languages)
+        self.bounds = Bounds(self.space, options)
         self._calls: dict[tuple[Goal, Nest], Calls] = {}
         self._frames: dict[Hashable, Frame] = {}
         self.unjudged: set[tuple[int, str]] = set()
         """Length bounds, by signature and keyword, that took too many states beside their pattern or format, and
         are left to validation."""
         self._lengthless: set[Formula] = set()
+        self.judged_by: dict[Frame, tuple[Schema, ...]] = {}
+        """The schemas that first asked for an object's frame."""
         self._keys: dict[tuple[Formula, ...], Table] = {}
 
     @property
@@ -147,6 +151,7 @@ class Values:
         self, kind: ValueKind, must: Formula, watched: Formulas, schemas: tuple[Schema, ...], nest: Nest
     ) -> Frame | None:
         pointer = self.lowering.place((must, *watched), schemas)
+        must = self.bounds.impose(kind, must)
         if kind == "number":
             return self.number(must, watched, pointer)
         if kind == "string":
@@ -156,7 +161,9 @@ class Values:
             return frame
         if kind == "array":
             return self.array(must, watched, nest, pointer)
-        return self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+        frame = self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+        self.judged_by.setdefault(frame, schemas)
+        return frame
 
     # -- scalars -----------------------------------------------------------------------------------
 
@@ -164,15 +171,15 @@ class Values:
         return self.shared(name, lambda: TableFrame(name, _word_table(WORDS[name])))
 
     def number(self, must: Formula, watched: Formulas, pointer: str) -> Frame | None:
-        if not watched and must is TRUE:
-            return self.shared("number", lambda: TableFrame("number", free_number()))
+        free = not watched and must is TRUE
 
         def make() -> Frame:
-            table = judge_numbers(self.space, must, watched, pointer, self.limits.states)
-            return TableFrame("number", table, pointer)
+            limit = self.limits.states
+            table = free_number() if free else judge_numbers(self.space, must, watched, pointer, limit)
+            return TableFrame("number", self.bounds.number(table, must, limit), pointer)
 
-        if not watched and isinstance(must.payload, Integer):
-            return self.shared("integer", make)
+        if self.options.default_max_digits is None and (free or (not watched and isinstance(must.payload, Integer))):
+            return self.shared("number" if free else "integer", make)
         frame = self.made(("number", must, watched), make)
         return frame if _possible(frame) else None
 
@@ -247,14 +254,20 @@ class Values:
 
     def key_call(
         self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges, pointer: str
-    ) -> Call:
-        """The call for the rest of a key of which `read` has been read, its next byte in `first`. The verdict is
-        the set of languages that hold the key. The frame is every object's: its place is its caller's."""
+    ) -> Call | None:
+        """The call for the rest of a key of which `read` has been read, its next byte in `first`; None where no key
+        that may come begins so. The verdict is the set of languages that hold the key. The frame is every object's:
+        its place is its caller's."""
         table = self._keys.get(languages)
         if table is None:
-            table = self._keys[languages] = self.strings.keys(languages, pointer) if languages else free_key()
+            bound = self.bounds.key
+            judged = bool(languages) or bound is not None
+            table = self.strings.keys(languages, pointer, TRUE if bound is None else bound) if judged else free_key()
+            self._keys[languages] = table
         state = _run(table, read)
-        if not languages and state == 0:
+        if state is None:
+            return None
+        if not languages and state == 0 and self.bounds.key is None:
             return Call(self.key_frame, continuation, first)
         frame = self.made(("key", languages), lambda: TableFrame("key", table))
         return Call(frame, continuation, first, state)
@@ -267,7 +280,7 @@ class Values:
     # -- containers --------------------------------------------------------------------------------
 
     def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> Frame:
-        if not watched and must is TRUE and nest == FREE:
+        if not watched and must is TRUE and nest == FREE and not self.options.bounds_values:
             return self.shared(f"array:{self._style}", lambda: ArrayFrame(self, TRUE, (), nest, ""))
         return self.made(("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer))
 
@@ -279,7 +292,7 @@ class Values:
         return frame
 
     def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
-        if not watched and must is TRUE and not names and nest == FREE:
+        if not watched and must is TRUE and not names and nest == FREE and not self.options.bounds_values:
             return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
         kind = AnyOrderFrame if self.options.property_order == "any" and names else ObjectFrame
         key = ("object", must, watched, names, nest)
@@ -332,10 +345,13 @@ def _possible(frame: Frame) -> bool:
     return not isinstance(frame, TableFrame) or any(label is not None for label in frame.table.labels)
 
 
-def _run(table: Table, text: bytes) -> int:
-    state = 0
+def _run(table: Table, text: bytes) -> int | None:
+    """The state after a text; None when nothing begins with it."""
+    state: int | None = 0
     for byte in text:
-        state = next(t for low, high, t in table.rows[state] if low <= byte <= high)
+        if state is None:
+            return None
+        state = next((t for low, high, t in table.rows[state] if low <= byte <= high), None)
     return state
 
 

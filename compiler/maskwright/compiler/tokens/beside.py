@@ -187,7 +187,8 @@ def walk_beside(
 ) -> int:
     """Appends to `out`, which holds `count`; returns the new count, -1 when the arena is full.
 
-    Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset), stack, top.
+    Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset),
+    stack, top.
     """
     for side in range(2):
         state[side, 0, 0] = ALIVE

@@ -208,8 +208,8 @@ def mix(number: int, answer: int) -> tuple[np.uint64, np.uint64]:
 def sum_answers(
     m: Machine,
     trie: Trie,
-    move: int,
-    number: int,
+    control: int,
+    mark_dead: bool,
     follow: Array,
     stands_for: Array,
     n_suffixes: int,
@@ -222,42 +222,36 @@ def sum_answers(
     arena_parent: Array,
     total: Array,
 ) -> bool:
-    """Adds to `total` [2, suffixes] what return move `number` answers to each rest of the trie; see `merge_rests`.
+    """Adds to `total` [2, suffixes] what a control answers to each rest of the trie; see `merge_rests`.
 
-    Answers are 1: TRUE, 2 + verdict * (n_suffixes + 1) + what remains (n_suffixes: the rest itself); FALSE adds
-    nothing. Returns False when the arena is full.
+    Answers are 1: read, 2: dead (added only with `mark_dead`), 3 + verdict * n_suffixes + what remains; a rest whose
+    first byte the control doesn't take adds nothing. Returns False when the arena is full.
     """
-    c, s, top = move, -1, 0
-    if c < -1:
-        a = -2 - c
-        s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-        if top < 0:
-            return False
-        c = m.action_target[a]
-    control_at[0], stack_at[0], top_at[0] = c, s, top
-    good_low, good_high = mix(number, 1)
+    control_at[0], stack_at[0], top_at[0] = control, -1, 0
+    good_low, good_high = mix(control, 1)
+    dead_low, dead_high = mix(control, 2)
     n, nodes = 1, len(trie.byte)
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
         c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
         move = find_move(m, c, b)
+        dead = d > 1
         while move == -1:
             v = m.verdict[c]
             if v < 0:
                 break
             if s < 0:
-                if follow[min(v, len(follow) - 1), b]:
-                    answer = 2 + v * (n_suffixes + 1) + n_suffixes
-                    low, high = mix(number, answer)
+                if dead and follow[min(v, len(follow) - 1), b]:
+                    dead = False
                     for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
                         x = trie.order[k]
-                        if d > 1:
-                            rest = stands_for[suffix_of[place[x] + d - 1]]
-                            if rest < 0:
-                                continue
-                            answer = 2 + v * (n_suffixes + 1) + rest
-                            low, high = mix(number, answer)
+                        rest = stands_for[suffix_of[place[x] + d - 1]]
+                        low, high = dead_low, dead_high
+                        if rest >= 0:
+                            low, high = mix(control, 3 + v * n_suffixes + rest)
+                        elif not mark_dead:
+                            continue
                         total[0, x] += low
                         total[1, x] += high
                 break
@@ -273,6 +267,10 @@ def sum_answers(
                 c = m.action_target[a]
             move = find_move(m, c, b)
         if move == -1:
+            if dead and mark_dead:
+                for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                    total[0, trie.order[k]] += dead_low
+                    total[1, trie.order[k]] += dead_high
             n = trie.end[n]
             continue
         if move >= 0:

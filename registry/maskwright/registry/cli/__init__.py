@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from . import check, compile, inspect, lab, precompile, regex, registry, sample, serve, signing
+from . import check, compile, evaluate, explain, inspect, lab, precompile, regex, registry, sample, serve, signing
 from .terminal import EXIT_USAGE, Failure, Terminal
 
-COMMANDS = (compile, inspect, check, sample, regex, precompile, serve, registry, signing, lab)
+COMMANDS = (compile, explain, inspect, check, sample, evaluate, regex, precompile, serve, registry, signing, lab)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.options import PROFILES, CompileOptions, Limits
 
-from .files import KINDS
+from .files import KINDS, read_source
 from .terminal import EXIT_USAGE, Failure
 
 if TYPE_CHECKING:
     from maskwright.compiler import Compiler, CompileResult
+
+
+DRAFTS = ("2020-12", "2019-09", "7", "6", "4")
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,14 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--residual", choices=("refuse", "allow"), default="refuse")
     parser.add_argument("--regex-dialect", choices=("ecma262", "python"), default="ecma262")
     parser.add_argument("--formats", choices=("enforce", "annotate"), default="enforce")
+    parser.add_argument("--draft", choices=DRAFTS, default=DRAFTS[0], help="of a JSON Schema that names none")
+    parser.add_argument(
+        "--resource",
+        action="append",
+        default=[],
+        metavar="URI=FILE",
+        help="a JSON Schema that references may name; repeat for several: nothing is fetched",
+    )
     parser.add_argument("--max-nesting", type=int, metavar="N", help="containers open at once")
     parser.add_argument("--grammar-start", metavar="RULE", help="default: start, in GBNF root")
     parser.add_argument("--grammar-fallback", choices=("refuse", "commit"), default="refuse")
@@ -58,8 +70,10 @@ def _add_tool_arguments(parser: argparse.ArgumentParser) -> None:
     tools.add_argument("--reasoning", nargs=2, metavar=("OPEN", "CLOSE"), help="free text before, between these")
 
 
-def compile_kind(compiler: Compiler, kind: str, source: str) -> CompileResult:
-    """Compiles text of one of `KINDS`. Raises CompileError."""
+def compile_kind(
+    compiler: Compiler, kind: str, source: str, resources: Mapping[str, str] | None = None
+) -> CompileResult:
+    """Compiles text of one of `KINDS`; `resources` go with a JSON Schema. Raises CompileError."""
     if kind == "regex":
         return compiler.compile_regex(source.removesuffix("\n"))
     if kind == "lark":
@@ -68,7 +82,20 @@ def compile_kind(compiler: Compiler, kind: str, source: str) -> CompileResult:
         return compiler.compile_gbnf(source)
     if kind == "tools":
         return compiler.compile_tools(source)
-    return compiler.compile_json_schema(source)
+    return compiler.compile_json_schema(source, resources)
+
+
+def resources_of(options: argparse.Namespace, kind: str) -> dict[str, str]:
+    """The texts of `--resource`, by URI."""
+    if options.resource and kind != "json_schema":
+        raise Failure(EXIT_USAGE, "only a JSON Schema has resources")
+    out: dict[str, str] = {}
+    for setting in options.resource:
+        uri, found, path = setting.rpartition("=")
+        if not found or not uri or not path:
+            raise Failure(EXIT_USAGE, f"--resource takes URI=FILE, not {setting!r}")
+        out[uri] = read_source(path)
+    return out
 
 
 def with_tool_arguments(source: str, options: argparse.Namespace) -> str:
@@ -96,6 +123,7 @@ def options_of(options: argparse.Namespace) -> CompileOptions:
             residual=options.residual,
             regex_dialect=options.regex_dialect,
             formats=options.formats,
+            draft=options.draft,
             max_nesting=options.max_nesting,
             default_max_length=options.default_max_length,
             default_max_items=options.default_max_items,

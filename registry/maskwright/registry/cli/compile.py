@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.diagnostics import CompileError
 
-from .choices import add_choices, compile_kind, limits_of, options_of, with_tool_arguments
+from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
 from .files import file_failures, kind_of, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, Failure, Terminal
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     from maskwright.compiler import Compiler
 
     kind = kind_of(options.source, options.kind)
-    chosen, limits = options_of(options), limits_of(options)
+    chosen, limits, resources = options_of(options), limits_of(options), resources_of(options, kind)
     source = read_source(options.source)
     if kind == "tools":
         source = with_tool_arguments(source, options)
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         with terminal.working("preparing the vocabulary"):
             compiler = Compiler(vocabulary, options=chosen, limits=limits)
         with terminal.working(f"compiling {options.source}"):
-            result = compile_kind(compiler, kind, source)
+            result = compile_kind(compiler, kind, source, resources)
             artifact = result.to_bytes()
     except CompileError as error:
         diagnostics = [d.to_json() for d in error.diagnostics]

@@ -6,16 +6,17 @@ import argparse
 import asyncio
 import signal
 
+from .. import DEFAULT_LAB_ADDRESS
 from .terminal import EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
 NAME = "lab"
 EXTRA = "server"
 HELP = "watch a constraint work: a page on this host, until interrupted"
-DEFAULT = "127.0.0.1:7412"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", default=DEFAULT, metavar="HOST:PORT", help=f"default {DEFAULT}; port 0: a free one")
+    default = DEFAULT_LAB_ADDRESS
+    parser.add_argument("--listen", default=default, metavar="HOST:PORT", help=f"default {default}; port 0: a free one")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:

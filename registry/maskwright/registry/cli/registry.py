@@ -244,7 +244,7 @@ def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
         journal = Journal(catalog.content, catalog.index)
         journal.catch_up()
         yield catalog, journal
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         raise Failure(EXIT_SERVICE, str(error)) from error
     except (ValueError, RegistryError) as error:
         raise Failure(EXIT_USAGE, str(error)) from error
@@ -252,9 +252,9 @@ def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
 
 def _reindex(options: argparse.Namespace, terminal: Terminal) -> int:
     with _opened(options) as (catalog, journal), terminal.working("reading the store"):
-        rows = catalog.reindex()
+        catalog.reindex()
         journal.reread()
-        revision = journal.read(lambda state: state.revision)
+        rows, revision = catalog.index.count(), journal.read(lambda state: state.revision)
     lines = [f"{rows:,} rows, journal to revision {revision:,}"]
     terminal.show(lines, {"rows": rows, "revision": revision})
     return EXIT_OK
@@ -262,7 +262,7 @@ def _reindex(options: argparse.Namespace, terminal: Terminal) -> int:
 
 def _audit(options: argparse.Namespace, terminal: Terminal) -> int:
     with _opened(options) as (_, journal):
-        for entry in journal.entries(options.after):
+        for entry in journal.history(options.after):
             terminal.show([json.dumps(entry.to_json())], entry.to_json())
     return EXIT_OK
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import DEFAULT_ADDRESS
+from .. import DEFAULT_ADDRESS, DEFAULT_LAB_ADDRESS
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="LOCATION", help="s3://BUCKET/PREFIX?…; default: a folder in the data")
     parser.add_argument("--compilers", type=int, metavar="N", help="compiling processes")
     parser.add_argument("--drain-seconds", type=float)
+    page = DEFAULT_LAB_ADDRESS
+    parser.add_argument("--lab", nargs="?", const=page, metavar="HOST:PORT", help=f"the lab's page too, at {page}")
     parser.add_argument("--check-config", action="store_true", help="read the configuration, tell and end")
 
 
@@ -47,8 +49,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     except ModuleNotFoundError as error:
         raise Failure(EXIT_USAGE, f"traces = \"otlp\": {error}: pip install 'maskwright[otlp]'") from error
 
-    def ready(address: str) -> None:
-        terminal.show([f"listening on {address}, data in {config.data}"], {"address": address})
+    def ready(address: str, lab: str) -> None:
+        lines = [f"listening on {address}, data in {config.data}", *([f"the lab is at {lab}"] if lab else [])]
+        terminal.show(lines, {"address": address, **({"lab": lab} if lab else {})})
 
     try:
         asyncio.run(serve(config, ready))
@@ -68,6 +71,7 @@ def _config(options: argparse.Namespace) -> ServerConfig:
         "store": options.store,
         "pool__children": options.compilers,
         "drain_seconds": options.drain_seconds,
+        "lab__address": options.lab,
     }
     try:
         return load_config(options.config, os.environ, **chosen)

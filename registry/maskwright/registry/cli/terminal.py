@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
+
+from .excerpts import describe
 
 EXIT_OK, EXIT_REFUSED, EXIT_USAGE, EXIT_FILE, EXIT_SERVICE = 0, 1, 2, 3, 4
 _CONTROLS = {c: f"\\x{c:02x}" for c in (*range(32), 127)}
-COLUMNS_SHOWN = 76
-"""Of a source's line, when a place in it is pointed at."""
 QUIET_SECONDS = 1.0
 """Work shorter than this isn't worth a line."""
 
@@ -58,10 +58,8 @@ class Terminal:
             return
         self.note(f"maskwright: {failure.message}")
         for diagnostic in failure.diagnostics:
-            self.note(f"  {render_diagnostic(diagnostic)}")
-            if failure.source is not None and "span" in diagnostic:
-                for line in point_at(failure.source, *diagnostic["span"]):
-                    self.note(f"    {line}")
+            for line in describe(diagnostic, failure.source, has_colour(sys.stderr)):
+                self.note(line)
 
     def note(self, line: str) -> None:
         """A line on standard error."""
@@ -88,6 +86,11 @@ class Terminal:
             self.note(f"{what} …")
 
 
+def has_colour(stream: TextIO) -> bool:
+    """Whether to write colours: to terminals, unless the environment says no (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def render_diagnostic(diagnostic: dict[str, Any]) -> str:
     """One line: code, place, message, hint."""
     place = ""
@@ -98,37 +101,6 @@ def render_diagnostic(diagnostic: dict[str, Any]) -> str:
     hint = f" ({diagnostic['hint']})" if diagnostic.get("hint") else ""
     level = "" if diagnostic.get("severity", "error") == "error" else f"{diagnostic['severity']} "
     return f"{level}{diagnostic['code']}{place}: {diagnostic['message']}{hint}"
-
-
-def point_at(source: str, start: int, end: int) -> tuple[str, str]:
-    """The line with a span's start, cut to `COLUMNS_SHOWN`, and carets under the span's part of it."""
-    line_start = source.rfind("\n", 0, start) + 1
-    line_end = source.find("\n", start)
-    line_end = len(source) if line_end < 0 else line_end
-    end = max(min(end, line_end), start + 1)
-    # Cells of two columns and escapes of four are rare: the window is counted in characters.
-    low = max(line_start, min(start - COLUMNS_SHOWN // 3, line_end - COLUMNS_SHOWN))
-    high = min(line_end, low + COLUMNS_SHOWN)
-    before, inside, after = (
-        [_shown(c) for c in source[a:b]] for a, b in ((low, start), (start, min(end, high)), (min(end, high), high))
-    )
-    left, right = "…" * (low > line_start), "…" * (high < line_end)
-    blank = " " * (len(left) + sum(map(_columns, before)))
-    carets = "^" * max(1, sum(map(_columns, inside)))
-    return left + "".join([*before, *inside, *after]) + right, blank + carets
-
-
-def _shown(c: str) -> str:
-    return c if c.isprintable() else c.encode("unicode_escape").decode()
-
-
-def _columns(shown: str) -> int:
-    """Columns of a terminal that a character, or its escape, takes."""
-    if len(shown) > 1:
-        return len(shown)
-    if unicodedata.combining(shown):
-        return 0
-    return 2 if unicodedata.east_asian_width(shown) in "WF" else 1
 
 
 def render_bytes(data: bytes) -> str:

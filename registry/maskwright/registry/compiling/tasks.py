@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.diagnostics import CompileError, LimitExceeded
@@ -21,7 +22,7 @@ from maskwright.compiler.options import RESOURCE_LIMITS, CompileOptions, Limits
 from .child import memory_growth
 
 if TYPE_CHECKING:
-    from maskwright.compiler import Vocabulary
+    from maskwright.compiler import CompileResult, Vocabulary
 
 KEPT_VOCABULARIES = 2
 _vocabularies: OrderedDict[str, tuple[Vocabulary, str]] = OrderedDict()
@@ -83,16 +84,16 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
 
     vocabulary, pack_hash = _vocabulary(job.tokenizer_path, job.fingerprint)
     compiler = Compiler(vocabulary, options=job.options, limits=job.limits)
-    compile_kind = {
-        "json_schema": compiler.compile_json_schema,
+    compilers: dict[str, Callable[[str], CompileResult]] = {
+        "json_schema": partial(compiler.compile_json_schema, resources=dict(job.resources)),
         "regex": compiler.compile_regex,
         "lark": compiler.compile_lark,
         "gbnf": compiler.compile_gbnf,
         "tools": compiler.compile_tools,
-    }[job.kind]
+    }
     try:
         with memory_growth(job.limits.compile_memory):
-            result = compile_kind(job.source)
+            result = compilers[job.kind](job.source)
             artifact, report = result.to_bytes(), plain_report(result.report)
     except LimitExceeded as error:
         diagnostics = [d.to_json() for d in error.diagnostics]

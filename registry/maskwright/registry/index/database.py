@@ -7,16 +7,24 @@
                 by artifact_hash; by (source_hash, fingerprint)
     refusals    refusal_key* | artifact_key | diagnostics_hash, diagnostics_size
     requests    request_id* | request_hash | artifact_key
-    journal     revision* | entry                  (JSON; names, versions, channels, revocations, tokens follow)
+    journal     revision* | request_id | entry     (JSON)
+    fold        revision                           (one row: the revision whose state the next six tables hold)
+    names       name* | latest
+    versions    name*, version* | artifacts (JSON) | note | at | by | revision | pinned
+    channels    name*, channel* | version | revision | history (JSON)
+    revocations artifact_hash* | revision          (of the journal's entry)
+    tokens      id* | token_hash | scopes, namespaces (JSON) | caller | expires
+    collecting  artifact_key*
     usage       artifact_hash* | fetches            (not in the store: lost when the file is)
 
     * primary key.  artifacts.fingerprint -> tokenizers; refusals and requests name an artifact_key.
     No foreign keys are declared: a row may arrive before the row that it names.
 
-Every row but those of `usage` is a record of the store under the table's name, so the file can be deleted
-at any time. A file that can't be read or fails its check is set aside as `<name>.damaged` and a new one
-begun; an error later on is logged and counts as a miss. Nothing is answered from here that the store didn't
-hold when it was written.
+Rows of tokenizers, artifacts, refusals, requests and journal are records of the store under the table's name; fold and
+what follows is what the journal adds up to, written in one transaction with its entries. Only `usage` is nowhere else,
+so the file can be deleted at any time. A file that can't be read or fails its check is set aside as `<name>.damaged`
+and a new one begun; an error later on is logged and counts as a miss. Nothing is answered from here that the store
+didn't hold when it was written.
 
 One connection, behind a lock: a look-up takes tens of microseconds, so threads don't gain from more.
 """
@@ -27,6 +35,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -56,10 +65,37 @@ KEYS = {
 }
 
 
+FOLD_KEYS = {
+    "names": ("name",),
+    "versions": ("name", "version"),
+    "channels": ("name", "channel"),
+    "revocations": ("artifact_hash",),
+    "tokens": ("id",),
+    "collecting": ("artifact_key",),
+}
+"""Tables of what the journal adds up to, with their primary keys."""
+_JOURNAL_TABLES = ("journal", "fold", *FOLD_KEYS)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What the index has of the journal: all entries up to `revision`, whose state `tables` hold.
+
+    `last`: the last entry's text. `revocations`: entries by revision. `requests`: the latest entries with a request id,
+    oldest first.
+    """
+
+    revision: int
+    last: str
+    tables: dict[str, list[Row]]
+    revocations: dict[int, str]
+    requests: list[str]
+
+
 class Index:
     """The index in the file `path`, created or brought up to date.
 
-    `is_new` says that the file was begun now, so that a caller may fill it from the store.
+    `is_new` says that the file was begun now, so that a caller may fill it from the store. Raises OSError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,8 +104,8 @@ class Index:
         self.is_new = not path.exists()
         try:
             self._database = _open(path)
-        except sqlite3.OperationalError:  # locked, no space, no permission: not damage
-            raise
+        except sqlite3.OperationalError as error:  # locked, no space, no permission: not damage
+            raise OSError(f"index {path}: {error}") from error
         except sqlite3.DatabaseError as error:
             _log.warning("index %s is damaged (%s); starting a new one", path, error)
             _set_aside(path)
@@ -100,27 +136,110 @@ class Index:
         """Removes rows by primary key."""
         self._write(f"DELETE FROM {table} WHERE {KEYS[table]} = ?", ((key,) for key in keys))
 
-    def journal(self) -> list[str]:
-        """The copy of the journal, entry by entry from revision 1."""
+    def fold(self, requests: int) -> Fold | None:
+        """The copy of the journal's state, where it's whole; `requests`: most entries with a request id."""
         with self._lock:
             try:
-                rows = self._database.execute("SELECT entry FROM journal ORDER BY revision").fetchall()
+                return self._read_fold(requests)
+            except sqlite3.DatabaseError as error:
+                _log.warning("index %s: the journal can't be read: %s", self._path, error)
+                return None
+
+    def _read_fold(self, requests: int) -> Fold | None:
+        execute = self._database.conn.execute
+        revision = self._fold_revision()
+        count, last = execute("SELECT count(*), max(revision) FROM journal").fetchone()
+        if not revision or not revision == count == last:
+            return None
+        entry = "SELECT entry FROM journal WHERE"
+        asked = execute(f"{entry} request_id != '' ORDER BY revision DESC LIMIT ?", [requests]).fetchall()
+        revoked = execute(
+            "SELECT revision, entry FROM journal WHERE revision IN (SELECT revision FROM revocations)"
+        ).fetchall()
+        tables = {table: list(self._database.query(f"SELECT * FROM {table}")) for table in FOLD_KEYS}
+        final = execute(f"{entry} revision = ?", [revision]).fetchone()[0]
+        return Fold(revision, final, tables, dict(revoked), [text for (text,) in reversed(asked)])
+
+    def _fold_revision(self) -> int:
+        row = self._database.conn.execute("SELECT revision FROM fold").fetchone()
+        return int(row[0]) if row else 0
+
+    def entries(self, after: int, limit: int) -> list[str]:
+        """At most `limit` entries that follow each other after a revision; fewer, or none, where some are missing."""
+        statement = "SELECT revision, entry FROM journal WHERE revision > ? ORDER BY revision LIMIT ?"
+        with self._lock:
+            try:
+                rows = self._database.conn.execute(statement, [after, limit]).fetchall()
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: the journal can't be read: %s", self._path, error)
                 return []
-        return [row[0] for row in rows]
+        return [text for place, (revision, text) in enumerate(rows, after + 1) if revision == place]
 
-    def put_journal(self, entries: Iterable[tuple[int, str]]) -> None:
-        self._write("INSERT OR REPLACE INTO journal VALUES (?, ?)", entries)
+    def put_fold(
+        self,
+        revision: int,
+        entries: Sequence[tuple[int, str, str]],
+        parts: Iterable[tuple[tuple[str | int, ...], Row | None]],
+    ) -> None:
+        """Adds entries (revision, request id, text) up to a revision, and the rows of what they changed; at once.
+
+        Where another process wrote them, nothing changes. Where earlier ones are missing, because a write failed, the
+        copy is emptied, and filled when the journal is read again.
+        """
+        with self._lock:
+            try:
+                with self._database.conn:
+                    self._database.conn.execute("BEGIN IMMEDIATE")
+                    self._put_fold(revision, entries, parts)
+            except sqlite3.DatabaseError as error:
+                _log.warning("index %s: a write of the journal failed: %s", self._path, error)
+
+    def _put_fold(
+        self,
+        revision: int,
+        entries: Sequence[tuple[int, str, str]],
+        parts: Iterable[tuple[tuple[str | int, ...], Row | None]],
+    ) -> None:
+        execute, known = self._database.conn.execute, self._fold_revision()
+        if known >= revision:
+            return
+        if known < entries[0][0] - 1:
+            self._empty(_JOURNAL_TABLES)
+            return
+        self._database.conn.executemany("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)", entries)
+        for part, row in parts:
+            table, key = str(part[0]), part[1:]
+            if row is None:
+                execute(f"DELETE FROM {table} WHERE {' AND '.join(f'{k} = ?' for k in FOLD_KEYS[table])}", key)
+            else:
+                marks = ", ".join(f":{name}" for name in row)
+                execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+        execute("DELETE FROM fold")
+        execute("INSERT INTO fold VALUES (?)", [revision])
 
     def clear_journal(self) -> None:
-        self._write("DELETE FROM journal", [()])
+        with self._lock:
+            try:
+                with self._database.conn:
+                    self._empty(_JOURNAL_TABLES)
+            except sqlite3.DatabaseError as error:
+                _log.warning("index %s: a write failed: %s", self._path, error)
 
     def clear(self) -> None:
         """Empties every table that mirrors the store."""
         with self._lock, self._database.conn:
-            for table in (*Table, "journal"):
-                self._database.conn.execute(f"DELETE FROM {table}")
+            self._empty((*Table, *_JOURNAL_TABLES))
+
+    def count(self) -> int:
+        """How many rows mirror the store, or follow from it."""
+        with self._lock:
+            tables = (*Table, "journal", *FOLD_KEYS)
+            counts = (self._database.conn.execute(f"SELECT count(*) FROM {table}") for table in tables)
+            return sum(row[0] for found in counts for row in found)
+
+    def _empty(self, tables: Iterable[str]) -> None:
+        for table in tables:
+            self._database.conn.execute(f"DELETE FROM {table}")
 
     def close(self) -> None:
         with self._lock:

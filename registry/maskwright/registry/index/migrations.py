@@ -29,4 +29,24 @@ MIGRATIONS: list[list[str]] = [
         "CREATE TABLE usage (artifact_hash TEXT PRIMARY KEY, fetches INTEGER NOT NULL DEFAULT 0)",
     ],
     ["CREATE TABLE journal (revision INTEGER PRIMARY KEY, entry TEXT NOT NULL)"],
+    [
+        # The copy without request ids is dropped: the journal is read again from the store.
+        "DROP TABLE journal",
+        "CREATE TABLE journal (revision INTEGER PRIMARY KEY, request_id TEXT NOT NULL, entry TEXT NOT NULL)",
+        "CREATE INDEX journal_by_request ON journal (revision) WHERE request_id != ''",
+        "CREATE TABLE fold (revision INTEGER NOT NULL)",
+        "CREATE TABLE names (name TEXT PRIMARY KEY, latest INTEGER NOT NULL)",
+        """CREATE TABLE versions (
+            name TEXT NOT NULL, version INTEGER NOT NULL, artifacts TEXT NOT NULL, note TEXT NOT NULL,
+            at TEXT NOT NULL, by TEXT NOT NULL, revision INTEGER NOT NULL, pinned INTEGER NOT NULL,
+            PRIMARY KEY (name, version))""",
+        """CREATE TABLE channels (
+            name TEXT NOT NULL, channel TEXT NOT NULL, version INTEGER NOT NULL, revision INTEGER NOT NULL,
+            history TEXT NOT NULL, PRIMARY KEY (name, channel))""",
+        "CREATE TABLE revocations (artifact_hash TEXT PRIMARY KEY, revision INTEGER NOT NULL)",
+        """CREATE TABLE tokens (
+            id TEXT PRIMARY KEY, token_hash TEXT NOT NULL, scopes TEXT NOT NULL, namespaces TEXT NOT NULL,
+            caller TEXT NOT NULL, expires REAL)""",
+        "CREATE TABLE collecting (artifact_key TEXT PRIMARY KEY)",
+    ],
 ]

@@ -26,11 +26,11 @@ import grpc
 from ..service.status import CODES, as_registry_error
 from .distributions import Distribution, Noise, TextTable
 from .examples import BY_NAME, EXAMPLES
-from .following import replay
+from .following import follow_text, replay
 from .guard import Guard
 from .http import Request, Response
 from .orders import KINDS, Fields, StateRequest, compile_request, judge_request, parse_body, state_request
-from .runs import run_free, run_json, run_masked
+from .runs import Order, run_free, run_json, run_masked
 from .site import HEADERS, PREFIX
 from .tokenizers import Tokenizers
 from .views import figures_of, pieces_of, place_of, rows_of, step_of
@@ -93,7 +93,7 @@ class Api:
         return {
             "version": version("maskwright"),
             "kinds": KINDS,
-            "tokenizers": await self._tokenizers.list(),
+            "tokenizers": await self._tokenizers.listed(),
             "examples": [{**asdict(e), "table": [list(row) for row in e.table]} for e in EXAMPLES],
             "unchecked": [{"name": name, "what": what} for name, what in UNCHECKED],
         }
@@ -123,7 +123,8 @@ class Api:
 
     async def _judge(self, fields: Fields) -> dict[str, Any]:
         digest, text = judge_request(fields)
-        layers = await self._workbench.judge(self._workbench.get(digest), text)
+        bench = self._workbench.get(digest)
+        layers = [await self._in_thread(follow_text, bench.artifact, text), *await self._workbench.judge(bench, text)]
         return {"layers": [layer.to_json() for layer in layers]}
 
     async def _split(self, fields: Fields) -> dict[str, Any]:
@@ -165,13 +166,13 @@ def _view(bench: Bench, request: StateRequest) -> dict[str, Any]:
     artifact, (distribution, noise) = bench.artifact, _speakers(bench, request)
     reached = replay(artifact, request.tokens)
     tokens, matcher = request.tokens[: reached.taken], reached.matcher
-    step = step_of(matcher, tokens, distribution, noise, request.settings)
+    step = step_of(matcher, tokens, distribution, noise, request.settings, request.budget)
     return {
         "taken": reached.taken,
         "pieces": pieces_of(artifact, tokens),
-        "figures": figures_of(matcher, step),
-        "place": place_of(artifact, matcher),
-        "rows": [row.to_json() for row in rows_of(bench.tokenizer, matcher, artifact, step, request.search)],
+        "figures": figures_of(matcher, step, request.budget, len(tokens)),
+        "place": place_of(matcher),
+        "rows": [row.to_json() for row in rows_of(matcher, step, request.search)],
         "source": step.spoken.source,
         "neutral": request.settings.neutral,
     }
@@ -179,9 +180,6 @@ def _view(bench: Bench, request: StateRequest) -> dict[str, Any]:
 
 def _draw(bench: Bench, request: StateRequest) -> dict[str, Any]:
     artifact, (distribution, noise) = bench.artifact, _speakers(bench, request)
-    tokens, settings = request.tokens[: replay(artifact, request.tokens).taken], request.settings
-    if request.masked:
-        run = run_masked(artifact, tokens, distribution, noise, settings, request.steps)
-    else:
-        run = run_free(artifact, tokens, distribution, settings, request.steps)
-    return run_json(artifact, run)
+    tokens = request.tokens[: replay(artifact, request.tokens).taken]
+    order = Order(tokens, distribution, noise, request.settings, request.steps, request.budget)
+    return run_json(artifact, run_masked(artifact, order) if request.masked else run_free(artifact, order))

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from maskwright.workers import VocabularyPack
 
-F64 = npt.NDArray[np.float64]
+from .sampling import F64, NEVER
+
 SPREAD = 3.0
 """Standard deviation of noise: large enough that a few tokens stand out among thousands."""
 _WORD_REST = re.compile(r"[^\W_]*")
@@ -28,7 +29,7 @@ _WORD_REST = re.compile(r"[^\W_]*")
 
 @dataclass(frozen=True)
 class Spoken:
-    """Logits of one step, float64 [vocab_size], minus infinity for what can't come. `source` names what spoke: "table",
+    """Logits of one step, float64 [vocab_size], `NEVER` for what's never said. `source` names what spoke: "table",
     "noise", "model". `toward` tells of some tokens how the word that they begin goes on.
     """
 
@@ -108,14 +109,14 @@ class TextTable:
                 toward.setdefault(token, _rest_of_word(rest, self._pack.token_bytes(token) or b""))
         if not weights:
             return self._else.speak(tokens)
-        logits = np.full(self._pack.vocab_size, -np.inf)
+        logits = np.full(self._pack.vocab_size, NEVER)
         logits[list(weights)] = np.log(list(weights.values()))
         return Spoken(logits, "table", {t: rest for t, rest in toward.items() if rest})
 
 
 def with_legal_mass(spoken: Spoken, legal: npt.NDArray[np.bool_], tokens: Sequence[int], noise: Distribution) -> Spoken:
     """What was spoken if any legal token can come by it, else noise."""
-    if np.isfinite(spoken.logits[legal]).any() or not legal.any():
+    if (spoken.logits[legal] > NEVER).any() or not legal.any():
         return spoken
     return noise.speak(tokens)
 

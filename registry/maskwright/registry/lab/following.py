@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers import Artifact, Matcher, allocate_token_bitmask
+from maskwright.workers.errors import DeadEnd
+
+from .sampling import I32
+from .tasks import Layer
 
 Flags = npt.NDArray[np.bool_]
+ACCEPTED = "Does the constraint accept it?"
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,18 @@ class Replay:
 
     matcher: Matcher
     taken: int
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What may come next: `bits` int32 [words], `legal` [vocab_size]. `late`: what the constraint allows and the budget
+    doesn't. `short`: the text can't be finished in the budget any more, so it wasn't looked at.
+    """
+
+    bits: I32
+    legal: Flags
+    late: Flags
+    short: bool = False
 
 
 def replay(artifact: Artifact, tokens: Iterable[int]) -> Replay:
@@ -31,15 +49,39 @@ def replay(artifact: Artifact, tokens: Iterable[int]) -> Replay:
     return Replay(matcher, taken)
 
 
-def legal_tokens(matcher: Matcher) -> Flags:
-    """Which tokens may come next, [vocab_size]."""
-    mask = allocate_token_bitmask(1, matcher.vocab_size)
-    matcher.fill_next_token_bitmask(mask, 0)
-    return np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: matcher.vocab_size].astype(np.bool_)
+def mask_of(matcher: Matcher, remaining: int | None) -> Mask:
+    """`remaining`: tokens that may still be drawn, the one that ends the text included; None: any number."""
+    bits = allocate_token_bitmask(1, matcher.vocab_size)
+    try:
+        matcher.fill_next_token_bitmask(bits, 0)
+    except DeadEnd:
+        bits[:] = 0  # a vocabulary without stop tokens, at the end
+    legal = _flags(bits[0], matcher.vocab_size)
+    none = np.zeros_like(legal)
+    if remaining is None or matcher.is_terminated():
+        return Mask(bits[0], legal, none)
+    if matcher.min_tokens_to_finish() > remaining:
+        return Mask(bits[0], legal, none, short=True)
+    kept = allocate_token_bitmask(1, matcher.vocab_size)
+    matcher.fill_next_token_bitmask(kept, 0, remaining)
+    in_time = _flags(kept[0], matcher.vocab_size)
+    return Mask(kept[0], in_time, legal & ~in_time)
+
+
+def least_tokens(matcher: Matcher) -> int | None:
+    """How many tokens are enough to finish the text, with the one that ends it; None where no number is known."""
+    least = matcher.min_tokens_to_finish()
+    return None if least == math.inf else int(least)
+
+
+def completions(matcher: Matcher) -> int | None:
+    """How many texts complete this one; None: without bound."""
+    count = matcher.completions_left()
+    return None if count == math.inf else int(count)
 
 
 def bytes_taken(matcher: Matcher, data: bytes) -> int:
-    """How many of the bytes can be followed; all but the last of an illegal token, at most."""
+    """How many bytes of a token can be followed."""
     taken = 0
     for length in range(1, len(data) + 1):
         if matcher.fork().accept_string(data[:length]):
@@ -47,6 +89,19 @@ def bytes_taken(matcher: Matcher, data: bytes) -> int:
     return taken
 
 
+def follow_text(artifact: Artifact, text: str) -> Layer:
+    """What the artifact's own automaton says of a whole text, whatever its tokens."""
+    matcher = Matcher(artifact)
+    if not matcher.accept_string(text):
+        return Layer("automaton", ACCEPTED, "no")
+    ended = matcher.is_accepting()
+    return Layer("automaton", ACCEPTED, "yes" if ended else "no", () if ended else ("it isn't complete",))
+
+
 def text_of(artifact: Artifact, tokens: Sequence[int]) -> bytes:
     """What the tokens spell; special ones spell nothing."""
     return b"".join(artifact.pack.token_bytes(token) or b"" for token in tokens)
+
+
+def _flags(bits: I32, size: int) -> Flags:
+    return np.unpackbits(bits.view(np.uint8), bitorder="little")[:size].astype(np.bool_)

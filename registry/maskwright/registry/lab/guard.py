@@ -26,24 +26,27 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
-    """`hosts`: what `Host` may be, without a port; None lets any name in, where callers need a token."""
+    """hosts: names that `Host` may have, with any port, beside those of loopback with the server's own. any_host: lets
+    every name in, where callers need a token.
+    """
 
     def __init__(
         self,
-        hosts: tuple[str, ...] | None = LOOPBACK_NAMES,
+        hosts: tuple[str, ...] = (),
+        any_host: bool = False,
         authenticator: Authenticator | None = None,
         quotas: Quotas | None = None,
     ) -> None:
-        self._hosts, self._authenticator, self._quotas = hosts, authenticator, quotas
+        self._hosts, self._any_host = tuple(h.lower() for h in hosts), any_host
+        self._authenticator, self._quotas = authenticator, quotas
         self.port: Callable[[], int] = lambda: 0
 
     def check_host(self, request: Request) -> None:
         """Raises RegistryError PERMISSION_DENIED."""
         host = request.headers.get("host", "")
         name, port = _split(host)
-        if self._hosts is None:
-            return
-        if name not in self._hosts or port != self.port():
+        known = name in self._hosts or (name in LOOPBACK_NAMES and port == self.port())
+        if not known and not (self._any_host and name):
             raise RegistryError(Reason.PERMISSION_DENIED, f"this isn't {host!r}", {"host": host})
 
     @contextmanager
@@ -72,12 +75,9 @@ class Guard:
         return self._authenticator.caller(metadata, {})
 
     def _check_origin(self, request: Request) -> None:
-        origin = request.headers.get("origin")
-        scheme = "https" if request.secure else "http"
-        if origin is not None and origin != f"{scheme}://{request.headers.get('host', '')}":
-            # Something in front may have taken TLS off.
-            if self._hosts is None and origin == f"https://{request.headers.get('host', '')}":
-                return
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        # Something in front may have taken TLS off, so https is this origin in any case.
+        if origin is not None and origin != f"https://{host}" and (request.secure or origin != f"http://{host}"):
             raise RegistryError(Reason.PERMISSION_DENIED, f"not for pages of {origin!r}", {"origin": origin})
 
 

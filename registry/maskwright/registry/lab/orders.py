@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskwright.compiler.options import CompileOptions
+from maskwright.workers.sampler import SamplingOptions
 
 from ..faults import invalid_request
 from .examples import BY_NAME
@@ -183,11 +184,11 @@ def _speaker(fields: Fields) -> Speaker:
 
 
 def _settings(fields: Fields) -> Settings:
-    settings = Settings(
-        temperature=fields.number("temperature", 0.01, 10.0, 1.0),
+    options = SamplingOptions(
+        temperature=fields.number("temperature", 0.0, 10.0, 1.0),
         top_k=fields.number("top_k", 0, 1_000_000, 0),
         top_p=fields.number("top_p", 0.001, 1.0, 1.0),
-        seed=fields.number("seed", 0, MAX_SEED, 1),
     )
+    settings = Settings(options, fields.number("seed", 0, MAX_SEED, 1))
     fields.done()
     return settings

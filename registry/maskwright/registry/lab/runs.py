@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from maskwright.workers import Artifact
 
 from .distributions import Distribution, Noise
 from .following import replay, text_of
-from .sampling import Settings, draw, drawable
+from .sampling import Settings, draw, drawable, everything
 from .views import step_of, token_text
 
 MAX_STEPS, RUN_SECONDS = 512, 10.0
@@ -29,18 +28,29 @@ class Run:
     illegal_at: int | None = None
 
 
-def run_masked(
-    artifact: Artifact, tokens: Sequence[int], distribution: Distribution, noise: Noise, settings: Settings, steps: int
-) -> Run:
-    """Draws under the mask."""
+@dataclass(frozen=True)
+class Order:
+    """Where a run begins, who speaks, how tokens are drawn, and how many at most; `budget` is of the whole text."""
+
+    tokens: tuple[int, ...]
+    distribution: Distribution
+    noise: Noise
+    settings: Settings
+    steps: int
+    budget: int = 0
+
+
+def run_masked(artifact: Artifact, order: Order) -> Run:
+    """Draws under the mask, within the budget."""
+    tokens, settings = order.tokens, order.settings
     deadline, written, retained = time.monotonic() + RUN_SECONDS, list(tokens), list[float]()
     matcher = replay(artifact, written).matcher
     why = "steps"
-    while len(retained) < steps:
+    while len(retained) < order.steps:
         if time.monotonic() > deadline:
             why = "time"
             break
-        step = step_of(matcher, written, distribution, noise, settings)
+        step = step_of(matcher, written, order.distribution, order.noise, settings, order.budget)
         token = draw(step.drawn, settings, len(written))
         if token is None or not matcher.accept_token(token):
             why = "stuck"
@@ -53,17 +63,20 @@ def run_masked(
     return Run(written[len(tokens) :], why, retained)
 
 
-def run_free(
-    artifact: Artifact, tokens: Sequence[int], distribution: Distribution, settings: Settings, steps: int
-) -> Run:
-    """Draws without the mask, with the same numbers; then tells where it would have stopped it."""
+def run_free(artifact: Artifact, order: Order) -> Run:
+    """Draws without the mask, with the same numbers, until the budget cuts it off; then tells where the mask would have
+    stopped it.
+    """
+    tokens, settings = order.tokens, order.settings
+    steps = min(order.steps, max(0, order.budget - len(tokens))) if order.budget else order.steps
+    free = everything(artifact.vocab_size)
     deadline, written = time.monotonic() + RUN_SECONDS, list(tokens)
     stops, why = frozenset(artifact.pack.stop_token_ids), "steps"
     while len(written) - len(tokens) < steps:
         if time.monotonic() > deadline:
             why = "time"
             break
-        token = draw(drawable(distribution.speak(written).logits, settings), settings, len(written))
+        token = draw(drawable(order.distribution.speak(written).logits, free, settings), settings, len(written))
         if token is None:
             why = "stuck"
             break

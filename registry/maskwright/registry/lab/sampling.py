@@ -1,61 +1,57 @@
-"""From logits to a token: mask, temperature, top-k, top-p, renormalise, draw; in this order.
+"""Drawing for the page: the runtime's reference sampler (`workers.sampler`: mask, temperature, top-k, top-p,
+renormalise, draw), with one number a position.
 
-The mask comes first. Cutting to the k likeliest before it could cut every legal token away, and leave nothing to draw.
-A draw is by the inverse of the distribution function, in order of token ids, at a number that depends on the seed and
-the position alone: with and without a mask a step is decided by the same number.
+The number depends on the seed and the position alone, so with and without a mask a step is decided by the same one,
+and undoing a step and drawing again comes to the same token.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from maskwright.workers.sampler import SamplingOptions, masked_distribution
+
 F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+NEVER = -1e4
+"""The logit of what a table never says: finite, as the sampler wants it, and nothing once it's a probability."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """temperature: above 0; 1 leaves probabilities as they are. top_k: 0 for all. top_p: 1 for all."""
-
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
+    options: SamplingOptions = field(default_factory=SamplingOptions)
     seed: int = 1
 
     @property
     def neutral(self) -> bool:
         """Whether every legal token is drawn with its own probability."""
-        return self.temperature == 1.0 and not self.top_k and self.top_p == 1.0
+        return self.options == SamplingOptions()
 
 
 def softmax(logits: F64) -> F64:
-    """Probabilities; all zero where every logit is minus infinity."""
-    top = logits.max(initial=-np.inf)
-    if not np.isfinite(top):
-        return np.zeros_like(logits)
-    weights = np.exp(logits - top)
-    out: F64 = weights / weights.sum()
+    """Probabilities, [n]; nothing for nothing."""
+    weights: F64 = np.exp(logits - logits.max(initial=-np.inf)) if len(logits) else logits
+    out: F64 = weights / weights.sum() if len(logits) else weights
     return out
 
 
-def drawable(logits: F64, settings: Settings) -> F64:
-    """The probabilities that a token is drawn by, from masked logits."""
-    probabilities = softmax(logits / settings.temperature)
-    order = np.argsort(-probabilities, kind="stable")
-    kept = len(order)
-    if settings.top_k:
-        kept = min(kept, settings.top_k)
-    if settings.top_p < 1.0:
-        # The smallest set of the likeliest whose probabilities, among the kept, add up to top_p.
-        mass = np.cumsum(probabilities[order[:kept]])
-        kept = min(kept, int(np.searchsorted(mass, settings.top_p * mass[-1], side="left")) + 1)
-    out = np.zeros_like(probabilities)
-    out[order[:kept]] = probabilities[order[:kept]]
-    total = out.sum()
-    scaled: F64 = out / total if total else out
-    return scaled
+def drawable(logits: F64, bitmask: I32, settings: Settings) -> F64:
+    """The probabilities that tokens are drawn by, [width]; all 0 where the mask is empty."""
+    out = np.zeros(len(logits))
+    if bitmask.any():
+        tokens, probabilities = masked_distribution(logits, bitmask, settings.options)
+        out[tokens] = probabilities
+    return out
+
+
+def everything(width: int) -> I32:
+    """The mask that masks nothing, [words]."""
+    bits = np.zeros(-(-width // 32) * 32, np.uint8)
+    bits[:width] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)
 
 
 def draw(probabilities: F64, settings: Settings, position: int) -> int | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from maskwright.compiler.options import Limits
 
+from .. import DEFAULT_LAB_ADDRESS
 from ..catalog import Catalog
 from ..compiling import ChildPool, PoolLimits
 from ..faults import RegistryError
@@ -23,13 +24,12 @@ from ..security.authentication import Authenticator
 from ..security.quotas import Quotas
 from ..workspace import Workspace
 from .api import Api, failure
-from .guard import LOOPBACK_NAMES, Guard
+from .guard import Guard
 from .http import HttpServer, Request, Response
 from .site import PREFIX, Site
 from .tokenizers import Tokenizers
 from .workbench import Workbench
 
-DEFAULT_LAB_ADDRESS = "127.0.0.1:7412"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 LIMITS = Limits(
     source_bytes=256_000,
@@ -40,19 +40,23 @@ LIMITS = Limits(
     artifact_bytes=16 << 20,
     compile_seconds=10.0,
 )
-POOL = PoolLimits(children=1, queue=16)
+QUEUE = 16
+MEMORY_BYTES = 8 << 30
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Behind:
-    """The service that the lab belongs to."""
+    """The service that the lab belongs to. hosts: what it's called beside the names of loopback. any_host: it may be
+    called anything, because every caller needs a token.
+    """
 
     catalog: Catalog
     workspace: Workspace
     authenticator: Authenticator
     quotas: Quotas
-    hosts: tuple[str, ...] | None
+    hosts: tuple[str, ...]
+    any_host: bool
     tls: ssl.SSLContext | None = None
 
 
@@ -60,26 +64,29 @@ class Lab:
     """One lab. Use within one event loop: `start`, then `stop`."""
 
     def __init__(self, address: str = DEFAULT_LAB_ADDRESS, behind: Behind | None = None) -> None:
+        """Raises ValueError for an address that only a service with tokens may have."""
         self._host, _, port = address.rpartition(":")
         self._port, self._tls = int(port), behind.tls if behind else None
         if behind is None and self._host not in LOOPBACK:
             raise ValueError(f"{address} isn't this host's own: serve the lab behind the service's tokens")
-        self._pool = ChildPool(POOL)
+        # With others, one may be judged while another's source takes its time.
+        self._pool = ChildPool(PoolLimits(children=2 if behind else 1, queue=QUEUE, memory_bytes=MEMORY_BYTES))
         if behind is None:
-            self._guard = Guard(LOOPBACK_NAMES)
-            tokenizers = Tokenizers(self._pool)
+            self._guard = Guard()
+            self._tokenizers = Tokenizers(self._pool)
         else:
-            self._guard = Guard(behind.hosts, behind.authenticator, behind.quotas)
-            tokenizers = Tokenizers(self._pool, behind.catalog, behind.workspace)
+            self._guard = Guard(behind.hosts, behind.any_host, behind.authenticator, behind.quotas)
+            self._tokenizers = Tokenizers(self._pool, behind.catalog, behind.workspace)
         self._guard.port = lambda: self._port
-        self.workbench = Workbench(self._pool, tokenizers, LIMITS)
-        self._api, self._site = Api(self._guard, tokenizers, self.workbench), Site()
+        self.workbench = Workbench(self._pool, self._tokenizers, LIMITS)
+        self._api, self._site = Api(self._guard, self._tokenizers, self.workbench), Site()
         self._http = HttpServer(self._answer)
         self._warming: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
         """Binds and serves; returns the page's address. The compiler is loaded meanwhile. Raises OSError."""
         self._port = await self._http.start(self._host.strip("[]"), self._port, self._tls)
+        self._pool.start(self._tokenizers.warm_calls)
         self._warming = asyncio.ensure_future(self._warm())
         return f"{'https' if self._tls else 'http'}://{self._host}:{self._port}{PREFIX}"
 

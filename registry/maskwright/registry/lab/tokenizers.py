@@ -17,7 +17,8 @@ from typing import Any
 from maskwright.workers import VocabularyPack
 
 from ..catalog import Catalog, TokenizerRecord
-from ..compiling import ChildPool, Refused, read_tokenizer
+from ..compiling import ChildPool, Refused, read_tokenizer, warm_compiler
+from ..compiling.children import Call
 from ..faults import Reason, RegistryError
 from ..workspace import Workspace
 from .distributions import Spellings
@@ -25,7 +26,7 @@ from .distributions import Spellings
 READ_SECONDS = 300.0
 KEPT_PACKS = 4
 MAX_LISTED = 200
-DEMO_NAME = "demo"
+DEMO_NAME, DEMO_FILE = "demo", "demo.tokenizer.json"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Tokenizers:
         self._kept.move_to_end(fingerprint)
         return found
 
-    async def list(self) -> list[dict[str, Any]]:
+    async def listed(self) -> list[dict[str, Any]]:
         """What a page may choose from, the one that ships first."""
         demo = await self.demo()
         listed = [_entry(demo.name, demo.fingerprint, demo.pack.vocab_size)]
@@ -78,8 +79,16 @@ class Tokenizers:
             self._demo = asyncio.ensure_future(self._read_demo())
         return await asyncio.shield(self._demo)
 
+    def warm_calls(self) -> list[Call]:
+        """What a new child loads, so that nobody waits for it: the compiler, and what ships once that's known."""
+        done = self._demo is not None and self._demo.done() and not self._demo.cancelled()
+        if not done or self._demo is None or self._demo.exception():
+            return [(warm_compiler, ())]
+        demo = self._demo.result()
+        return [(warm_compiler, (demo.path, demo.fingerprint))]
+
     async def _read_demo(self) -> Tokenizer:
-        path = str(files("maskwright.compiler") / "data" / "demo.tokenizer.json")
+        path = str(files("maskwright.compiler") / "data" / DEMO_FILE)
         read = await self._pool.run(read_tokenizer, path, seconds=READ_SECONDS)
         if isinstance(read, Refused):
             raise RegistryError(Reason.INVALID_TOKENIZER, read.diagnostics[0]["message"])

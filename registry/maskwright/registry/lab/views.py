@@ -14,13 +14,14 @@ import numpy as np
 
 from maskwright.workers import Artifact, Matcher
 
-from .distributions import F64, Distribution, Noise, Spoken, with_legal_mass
-from .following import Flags, bytes_taken, legal_tokens
-from .sampling import Settings, drawable, softmax
-from .tokenizers import Tokenizer
+from .distributions import Distribution, Noise, Spoken, with_legal_mass
+from .following import Mask, bytes_taken, completions, least_tokens, mask_of
+from .sampling import F64, Settings, drawable, softmax
 
-SHOWN_LIKELY, SHOWN_FOUND = 16, 60
+SHOWN_LIKELY, SHOWN_LEGAL, SHOWN_FOUND = 10, 12, 60
 END = "end of text"
+MAX_DIGITS = 4000
+"""Of a number of completions; Python writes no longer ones unless it's told to."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Step:
     """A position's probabilities, [vocab_size] each."""
 
     spoken: Spoken
-    legal: Flags
+    mask: Mask
     raw: F64
     after: F64
     drawn: F64
@@ -60,17 +61,23 @@ class Step:
     @property
     def retained(self) -> float:
         """The part of the raw mass that the mask leaves."""
-        return float(self.raw[self.legal].sum())
+        return float(self.raw[self.mask.legal].sum())
 
 
 def step_of(
-    matcher: Matcher, tokens: Sequence[int], distribution: Distribution, noise: Noise, settings: Settings
+    matcher: Matcher,
+    tokens: Sequence[int],
+    distribution: Distribution,
+    noise: Noise,
+    settings: Settings,
+    budget: int = 0,
 ) -> Step:
-    """What may come after `tokens`, where `matcher` stands."""
-    legal = legal_tokens(matcher)
-    spoken = with_legal_mass(distribution.speak(tokens), legal, tokens, noise)
-    masked = np.where(legal, spoken.logits, -np.inf)
-    return Step(spoken, legal, softmax(spoken.logits), softmax(masked), drawable(masked, settings))
+    """What may come after `tokens`, where `matcher` stands. `budget`: tokens of the whole text at most, 0 for any."""
+    mask = mask_of(matcher, max(0, budget - len(tokens)) if budget else None)
+    spoken = with_legal_mass(distribution.speak(tokens), mask.legal, tokens, noise)
+    after = np.zeros_like(spoken.logits)
+    after[mask.legal] = softmax(spoken.logits[mask.legal])
+    return Step(spoken, mask, softmax(spoken.logits), after, drawable(spoken.logits, mask.bits, settings))
 
 
 def token_text(artifact: Artifact, token: int) -> str:
@@ -83,19 +90,19 @@ def token_text(artifact: Artifact, token: int) -> str:
     return artifact.pack.special_text(token) or f"token {token}"
 
 
-def rows_of(tokenizer: Tokenizer, matcher: Matcher, artifact: Artifact, step: Step, search: str) -> list[Row]:
+def rows_of(matcher: Matcher, step: Step, search: str) -> list[Row]:
     """The likeliest tokens by either probability; or those with `search` in their text, the likeliest first."""
+    artifact, legal = matcher.artifact, step.mask.legal
     if search:
         chosen = np.array(list(_found(artifact, search)), np.int64)
-        chosen = chosen[np.argsort(-step.raw[chosen], kind="stable")][:SHOWN_FOUND]
+        shown = SHOWN_FOUND
     else:
         order = np.argsort(-step.raw, kind="stable")
-        legal = order[step.legal[order]]
-        chosen = np.union1d(order[:SHOWN_LIKELY], legal[:SHOWN_LIKELY])
-        chosen = chosen[np.argsort(-step.raw[chosen], kind="stable")]
-        # Of tokens that can't come and may not, none is worth a line.
-        chosen = chosen[step.legal[chosen] | (step.raw[chosen] > 0)]
-    return [_row(matcher, artifact, step, int(token)) for token in chosen]
+        chosen = np.union1d(order[:SHOWN_LIKELY], order[legal[order]][:SHOWN_LEGAL])
+        chosen = chosen[legal[chosen] | (step.raw[chosen] > 0)]  # what can't come and may not isn't worth a line
+        shown = len(chosen)
+    chosen = chosen[np.argsort(-step.raw[chosen], kind="stable")][:shown]
+    return [_row(matcher, step, int(token)) for token in chosen]
 
 
 def _found(artifact: Artifact, search: str) -> Iterator[int]:
@@ -104,39 +111,55 @@ def _found(artifact: Artifact, search: str) -> Iterator[int]:
             yield token
 
 
-def _row(matcher: Matcher, artifact: Artifact, step: Step, token: int) -> Row:
+def _row(matcher: Matcher, step: Step, token: int) -> Row:
+    artifact, mask = matcher.artifact, step.mask
     data = artifact.pack.token_bytes(token)
-    legal = bool(step.legal[token])
+    state = "legal" if mask.legal[token] else "late" if mask.late[token] else "masked"
     return Row(
         token=token,
         text=token_text(artifact, token),
-        state="legal" if legal else "masked",
+        state=state,
         raw=float(step.raw[token]),
         after=float(step.after[token]),
         drawn=float(step.drawn[token]),
         stop=token in artifact.pack.stop_token_ids,
-        taken=None if legal or data is None else bytes_taken(matcher, data),
+        taken=bytes_taken(matcher, data) if state == "masked" and data is not None else None,
         toward=step.spoken.toward.get(token, ""),
     )
 
 
-def figures_of(matcher: Matcher, step: Step) -> dict[str, Any]:
+def figures_of(matcher: Matcher, step: Step, budget: int, written: int) -> dict[str, Any]:
     """The numbers above the table."""
+    left = completions(matcher)
     return {
         "retained": step.retained,
-        "legal": int(step.legal.sum()),
+        "legal": int(step.mask.legal.sum()),
+        "late": int(step.mask.late.sum()),
+        "completions": None if left is None else _digits(left),
+        "least": least_tokens(matcher),
         "may_end": matcher.is_accepting(),
         "ended": matcher.is_terminated(),
+        "remaining": max(0, budget - written) if budget else None,
+        "short": step.mask.short,
     }
 
 
-def place_of(artifact: Artifact, matcher: Matcher) -> dict[str, Any]:
+def _digits(number: int) -> str:
+    """Decimal digits; of a number with more than `MAX_DIGITS` its size alone, as 10^n."""
+    if number.bit_length() * 0.30103 > MAX_DIGITS:
+        return f"10^{int(number.bit_length() * 0.30103)}"
+    return str(number)
+
+
+def place_of(matcher: Matcher) -> dict[str, Any]:
     """Where in the source and in the automaton the text is; the frames from the innermost out."""
-    place = matcher.where()
+    told = matcher.explain()
     return {
-        "pointer": place.pointer,
-        "expected": _runs(place.expected),
-        "frames": [{"name": place.frame, "pointer": place.pointer}],
+        "pointer": told.pointer,
+        "frames": [{"name": name, "pointer": pointer} for name, pointer in reversed(told.stack)],
+        "expected": _runs(told.expected),
+        "forced": told.forced,
+        "alternatives": list(told.alternatives),
     }
 
 
@@ -154,6 +177,4 @@ def _runs(values: bytes) -> list[list[int]]:
 def pieces_of(artifact: Artifact, tokens: Sequence[int]) -> list[dict[str, Any]]:
     """The text so far, token by token."""
     stops = artifact.pack.stop_token_ids
-    return [
-        {"token": t, "text": token_text(artifact, t), **({"stop": True} if t in stops else {})} for t in tokens
-    ]
+    return [{"token": t, "text": token_text(artifact, t), **({"stop": True} if t in stops else {})} for t in tokens]

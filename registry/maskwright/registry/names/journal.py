@@ -6,7 +6,7 @@ A writer brings its state up to date, decides on it, and creates the next revisi
 from nothing. If another was first, it applies that entry and decides anew: so every change was valid on the
 state that it meets, whoever raced, and whatever clocks say. A change is done exactly when its object is there;
 a writer that dies before has changed nothing. The journal is the audit log too, and the truth: the state is
-what the entries add up to, and the index keeps a copy of them so that a server starts without reading all.
+what the entries add up to, and the index keeps a copy of both so that a server starts without reading all.
 
 Replicas follow by asking for the next revision's object. A state may lag behind the store by that interval;
 `catch_up` closes it. Watchers are told after every entry that was applied.
@@ -14,7 +14,8 @@ Replicas follow by asking for the next revision's object. A state may lag behind
 An entry that's damaged in the store is an error for every change and every replica that hasn't read it yet, and is
 never skipped: those who have go on answering, and an operator puts it back from one of their indexes.
 
-Doesn't handle: compaction. Reading a journal anew costs a request for each entry, sixteen at a time.
+Reading a journal anew costs a request for each stretch of entries (`segments`) and for each entry beyond the last full
+one, sixteen at a time. In memory are the latest `KEPT_ENTRIES`; older ones come from the index, else from the store.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,12 +32,16 @@ from typing import Any, TypeVar
 
 from ..content import ContentStore
 from ..faults import Reason, RegistryError
-from ..index import Index
+from ..index import Index, Table
 from ..store import BlobNotFound, PreconditionFailed, StoreUnavailable
-from .state import Entry, State, Token
+from .rows import rows_of, state_of
+from .segments import LENGTH, begins_segment, ends_segment, read_segment, write_segment
+from .state import KEPT_REQUESTS, Entry, State, Token
 
 TABLE = "journal"
+KEPT_ENTRIES = 2 * LENGTH
 READERS = 16
+PAGE = 500
 _BATCH = 256
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
@@ -57,7 +63,7 @@ class Journal:
         self._now = now or (lambda: datetime.now(UTC))
         self._writing, self._lock = threading.RLock(), threading.Lock()
         self._state = State()
-        self._entries: list[Entry] = []
+        self._entries: deque[Entry] = deque(maxlen=KEPT_ENTRIES)
         self._watchers: set[Callable[[], object]] = set()
         self._read_index()
 
@@ -71,10 +77,26 @@ class Journal:
         with self._lock:
             return self._state.tokens.get(id_)
 
-    def entries(self, after: int) -> list[Entry]:
-        """The entries known here after a revision."""
+    def entries(self, after: int, limit: int = PAGE) -> list[Entry]:
+        """At most `limit` of the entries known here after a revision, none where there's no later one.
+
+        Old ones cost a look-up in the index, or requests to the store. Raises StoreUnavailable, CorruptBlob.
+        """
         with self._lock:
-            return self._entries[after:]
+            known = self._state.revision
+            if not self._entries or after + 1 >= self._entries[0].revision:
+                return [e for e in self._entries if e.revision > after][:limit]
+        found = [_entry(json.loads(text)) for text in self._index.entries(after, limit)]
+        if found:
+            return [e for e in found if e.revision <= known]
+        end = min(after + limit, known)
+        return [e for e in (self._fetch(n) for n in range(after + 1, end + 1)) if e is not None]
+
+    def history(self, after: int) -> Iterator[Entry]:
+        """All entries known here after a revision. Raises as `entries`."""
+        while page := self.entries(after):
+            yield from page
+            after = page[-1].revision
 
     def catch_up(self) -> int:
         """Applies what the store has beyond this state; the revision then. Raises StoreUnavailable, CorruptBlob."""
@@ -86,7 +108,14 @@ class Journal:
             with self._lock:
                 for entry in new:
                     self._take(entry)
-            self._index.put_journal((e.revision, json.dumps(e.to_json())) for e in new)
+                parts = list(rows_of(self._state, self._state.touched))
+                self._state.touched = set()
+            self._index.put_fold(
+                new[-1].revision, [(e.revision, e.request_id, json.dumps(e.to_json())) for e in new], parts
+            )
+            for entry in new:
+                if entry.kind in ("collect", "collected"):
+                    self._index.delete(Table.ARTIFACTS, entry.fields["artifact_keys"])
         for wake in list(self._watchers):
             wake()
         return revision + len(new)
@@ -96,7 +125,8 @@ class Journal:
         with self._writing:
             self._index.clear_journal()
             with self._lock:
-                self._state, self._entries = State(), []
+                self._state = State()
+                self._entries.clear()
             return self.catch_up()
 
     def change(self, decide: Callable[[State], Decision], by: str, request_id: str = "") -> Entry:
@@ -119,6 +149,8 @@ class Journal:
                 except PreconditionFailed:
                     continue
                 self.catch_up()
+                if ends_segment(revision):
+                    self._write_segment(revision)
                 return entry
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
@@ -129,15 +161,23 @@ class Journal:
 
     def _read_index(self) -> None:
         """Takes the index's copy where it's a beginning of the store's journal, else none of it."""
+        fold = self._index.fold(KEPT_REQUESTS)
+        if fold is None:
+            self._index.clear_journal()
+            return
         try:
-            for row in self._index.journal():
-                self._take(_entry(json.loads(row)))
-            if self._entries and not self._is_in_store(self._entries[-1]):
+            revocations = {revision: _entry(json.loads(text)) for revision, text in fold.revocations.items()}
+            requests = [_entry(json.loads(text)) for text in fold.requests]
+            state = state_of(fold.revision, fold.tables, revocations, requests)
+            last = _entry(json.loads(fold.last))
+            if not self._is_in_store(last):
                 raise ValueError("the last entry isn't in the store")
         except (ValueError, LookupError, TypeError, RegistryError) as error:
             _log.warning("the index's copy of the journal isn't used: %s", error)
             self._index.clear_journal()
-            self._state, self._entries = State(), []
+            return
+        self._state = state
+        self._entries.append(last)
 
     def _is_in_store(self, entry: Entry) -> bool:
         try:
@@ -156,7 +196,20 @@ class Journal:
             return None
 
     def _fetch_from(self, revision: int) -> Iterator[Entry]:
-        """Entries from a revision on: one at first, then many at a time."""
+        """Entries from a revision on: full stretches, then one entry, then many at a time."""
+        while begins_segment(revision) and (fields := read_segment(self._content, revision)) is not None:
+            yield from map(_entry, fields)
+            revision += LENGTH
+        stretch: list[dict[str, Any]] = []
+        for entry in self._fetch_singly(revision):
+            yield entry
+            if stretch or begins_segment(entry.revision):
+                stretch.append(entry.to_json())
+            if len(stretch) == LENGTH:
+                write_segment(self._content, stretch)
+                stretch = []
+
+    def _fetch_singly(self, revision: int) -> Iterator[Entry]:
         found = self._fetch(revision)
         if found is None:
             return
@@ -169,6 +222,11 @@ class Journal:
                         return
                     yield entry
                 start, count = start + count, min(_BATCH, count * 2)
+
+    def _write_segment(self, last: int) -> None:
+        stretch = self.entries(last - LENGTH, LENGTH)
+        if len(stretch) == LENGTH and stretch[-1].revision == last:
+            write_segment(self._content, [e.to_json() for e in stretch])
 
 
 def _key(revision: int) -> str:

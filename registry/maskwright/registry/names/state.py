@@ -25,10 +25,12 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..faults import invalid_request
 
+Part: TypeAlias = tuple[str | int, ...]
+"""What `rows` calls a part of a state."""
 NAME = re.compile(r"(?:[a-z0-9][a-z0-9._-]{0,62}/)?[a-z0-9][a-z0-9._-]{0,99}")
 _CHANNEL = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 DEFAULT_NAMESPACE = "default"
@@ -121,7 +123,10 @@ class Name:
 
 
 class State:
-    """The fold. Not safe to share between threads while it's applied to; `Journal` holds the lock."""
+    """The fold. `touched`: parts that were changed since somebody emptied it.
+
+    Not safe to share between threads while it's applied to; `Journal` holds the lock.
+    """
 
     def __init__(self) -> None:
         self.revision = 0
@@ -130,6 +135,7 @@ class State:
         self.collecting: set[str] = set()
         self.tokens: dict[str, Token] = {}
         self.requests: OrderedDict[str, Entry] = OrderedDict()
+        self.touched: set[Part] = set()
 
     def apply(self, entry: Entry) -> None:
         """Takes the entry that follows. Raises ValueError for another."""
@@ -149,6 +155,7 @@ class State:
         artifacts = tuple(Artifact(**a) for a in f["artifacts"])
         name = self.names.setdefault(f["name"], Name())
         name.latest = f["version"]
+        self.touched |= {("names", f["name"]), ("versions", f["name"], name.latest)}
         name.versions[name.latest] = Version(
             f["name"], name.latest, artifacts, f["note"], entry.at, entry.by, entry.revision
         )
@@ -166,34 +173,42 @@ class State:
         channels[channel] = Channel(version, entry.revision, history[:last])
 
     def _channels(self, entry: Entry) -> tuple[dict[str, Channel], str]:
+        self.touched.add(("channels", entry.fields["name"], entry.fields["channel"]))
         return self.names[entry.fields["name"]].channels, entry.fields["channel"]
 
     def _pin(self, entry: Entry) -> None:
         versions = self.names[entry.fields["name"]].versions
         number = entry.fields["version"]
+        self.touched.add(("versions", entry.fields["name"], number))
         versions[number] = Version(**{**vars(versions[number]), "pinned": entry.fields["pinned"]})
 
     def _retire(self, entry: Entry) -> None:
         name = self.names[entry.fields["name"]]
         for number in entry.fields["versions"]:
             name.versions.pop(number, None)
+            self.touched.add(("versions", entry.fields["name"], number))
 
     def _revoke(self, entry: Entry) -> None:
         self.revoked.setdefault(entry.fields["artifact_hash"], entry)
+        self.touched.add(("revocations", entry.fields["artifact_hash"]))
 
     def _collect(self, entry: Entry) -> None:
         self.collecting.update(entry.fields["artifact_keys"])
+        self.touched.update(("collecting", key) for key in entry.fields["artifact_keys"])
 
     def _collected(self, entry: Entry) -> None:
         self.collecting.difference_update(entry.fields["artifact_keys"])
+        self.touched.update(("collecting", key) for key in entry.fields["artifact_keys"])
 
     def _token(self, entry: Entry) -> None:
         f = dict(entry.fields)
         token = Token(**{**f, "scopes": tuple(f["scopes"]), "namespaces": tuple(f["namespaces"])})
         self.tokens[token.id] = token
+        self.touched.add(("tokens", token.id))
 
     def _untoken(self, entry: Entry) -> None:
         self.tokens.pop(entry.fields["id"], None)
+        self.touched.add(("tokens", entry.fields["id"]))
 
 
 _EFFECTS = {

@@ -93,6 +93,7 @@ class ServerBackend:
                 "kind": item.kind,
                 "options": item.chosen,
                 "limits_profile": item.limits_profile,
+                "resources": item.resources,
             }
             for item in items
         ]
@@ -151,6 +152,7 @@ class LocalBackend:
                     known.fingerprint,
                     self._paths[item.tokenizer],
                     known.pack,
+                    tuple(sorted(item.resources.items())),
                 )
                 running[pool.submit(compile_source, job)] = index
             began = time.monotonic()

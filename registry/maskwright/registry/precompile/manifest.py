@@ -6,12 +6,16 @@
     [options]                      # of every artifact that doesn't say otherwise
     whitespace = "compact"
 
+    [resources]                    # schemas that the references of others may name
+    "https://example.com/money.json" = "schemas/money.json"
+
     [artifacts."payments/refund"]
     source = "schemas/refund.json"
     tokenizers = ["llama"]         # default: all
     kind = "json_schema"           # default: by suffix
     limits_profile = "strict"
     options = { max_nesting = 8 }  # over those above
+    resources = []                 # URIs of those above; default: all, for a JSON Schema
 
 Paths are relative to the manifest. Every fault is told with its place, and all of them at once.
 """
@@ -21,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +37,7 @@ from ..faults import RegistryError
 from ..names import check_name
 from ..workspace import COMPANIONS
 
-_KEYS = ("source", "kind", "tokenizers", "options", "limits_profile")
+_KEYS = ("source", "kind", "tokenizers", "options", "limits_profile", "resources")
 
 
 class ManifestError(ValueError):
@@ -56,10 +60,11 @@ class Item:
     options: CompileOptions
     chosen: Mapping[str, Any]
     limits_profile: str
+    resources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source_hash(self) -> str:
-        return keys.source_hash(self.kind, self.source)
+        return keys.source_hash(self.kind, self.source, self.resources)
 
 
 @dataclass(frozen=True)
@@ -94,9 +99,11 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.faults: list[tuple[str, str]] = []
+        self._resources: dict[str, str] = {}
 
     def read(self, values: dict[str, Any]) -> Manifest:
-        self._refuse_unknown("", values, ("tokenizers", "options", "artifacts"))
+        self._refuse_unknown("", values, ("tokenizers", "options", "resources", "artifacts"))
+        self._read_resources(self._table("resources", values.get("resources", {})))
         tokenizers = self._tokenizers(self._table("tokenizers", values.get("tokenizers", {})))
         options = self._table("options", values.get("options", {}))
         items: list[Item] = []
@@ -132,7 +139,24 @@ class _Reader:
             if tokenizer not in tokenizers:
                 self._fault(f"{place}.tokenizers", f"no tokenizer {tokenizer!r} in [tokenizers]")
         profile = str(values.get("limits_profile", ""))
-        return [Item(full, str(t), path, source, kind, options, chosen, profile) for t in wanted]
+        supplied = self._chosen_resources(f"{place}.resources", kind, values.get("resources"))
+        return [Item(full, str(t), path, source, kind, options, chosen, profile, supplied) for t in wanted]
+
+    def _read_resources(self, values: dict[str, Any]) -> None:
+        self._resources = {uri: self._source(f"resources.{uri}", file, "")[1] for uri, file in values.items()}
+
+    def _chosen_resources(self, place: str, kind: str, uris: Any) -> dict[str, str]:
+        if uris is None:
+            return dict(self._resources) if kind == "json_schema" else {}
+        if not isinstance(uris, list):
+            self._fault(place, "must be a list of URIs")
+            return {}
+        for uri in uris:
+            if uri not in self._resources:
+                self._fault(place, f"no resource {uri!r} in [resources]")
+        if uris and kind != "json_schema":
+            self._fault(place, "only a JSON Schema has any")
+        return {uri: self._resources[uri] for uri in uris if uri in self._resources}
 
     def _tokenizers(self, values: dict[str, Any]) -> dict[str, Path]:
         found = {}
@@ -145,17 +169,18 @@ class _Reader:
             self._fault("tokenizers", "there are none")
         return found
 
-    def _source(self, place: str, file: Any) -> tuple[str, str]:
+    def _source(self, place: str, file: Any, key: str = ".source") -> tuple[str, str]:
+        place += key
         if not isinstance(file, str):
-            self._fault(f"{place}.source", "must be the path of a file")
+            self._fault(place, "must be the path of a file")
             return "", ""
         try:
             text = (self._path.parent / file).read_text(encoding="utf-8")
         except OSError as error:
-            self._fault(f"{place}.source", f"{file}: {error.strerror or error}")
+            self._fault(place, f"{file}: {error.strerror or error}")
             return file, ""
         except UnicodeDecodeError as error:
-            self._fault(f"{place}.source", f"{file}: byte {error.start} isn't UTF-8")
+            self._fault(place, f"{file}: byte {error.start} isn't UTF-8")
             return file, ""
         return file, text.removesuffix("\n") if file.endswith((".regex", ".re")) else text
 

@@ -36,6 +36,16 @@ class TlsFiles:
         return tuple(Path(p) for p in given if p)
 
 
+def http_context(files: TlsFiles) -> ssl.SSLContext:
+    """The same files for HTTPS. They are read once: a rotation needs a restart. Raises OSError, ssl.SSLError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    if files.client_authority:
+        context.load_verify_locations(files.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
 class ServerCertificates:
     """What gRPC asks at each handshake."""
 

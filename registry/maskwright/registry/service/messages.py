@@ -29,23 +29,18 @@ _SEVERITIES = {
     "warning": types_pb2.SEVERITY_WARNING,
     "note": types_pb2.SEVERITY_NOTE,
 }
-_CHOICES: dict[str, dict[int, str]] = {
-    "property_order": {1: "declared", 2: "any"},
-    "residual": {1: "refuse", 2: "allow"},
-    "regex_dialect": {1: "ecma262", 2: "python"},
-    "formats": {1: "enforce", 2: "annotate"},
-    "grammar_fallback": {1: "refuse", 2: "commit"},
-}
-_PLAIN = (
-    "max_whitespace",
-    "max_nesting",
-    "default_max_length",
-    "default_max_items",
-    "default_max_digits",
-    "grammar_start",
-    "grammar_strict",
-)
 _Options = types_pb2.CompileOptions
+_LAYOUT = ("whitespace", "indent")
+_CHOICES: dict[str, dict[int, str]] = {
+    field.name: {
+        value.number: value.name.removeprefix(f"{field.name.upper()}_").lower().replace("_", "-")
+        for value in field.enum_type.values
+        if value.number
+    }
+    for field in _Options.DESCRIPTOR.fields
+    if field.enum_type is not None and field.name not in _LAYOUT
+}
+_PLAIN = [f.name for f in _Options.DESCRIPTOR.fields if f.enum_type is None and f.name not in _LAYOUT]
 
 
 def options_of(message: types_pb2.CompileOptions) -> CompileOptions:

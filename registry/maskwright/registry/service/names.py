@@ -155,10 +155,11 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
         try:
             while not self._closing:
                 changed.clear()
-                for entry in self._journal.entries(sent):
-                    sent = entry.revision
-                    if wanted(entry):
-                        yield pb.WatchResponse(revision=sent, change=change_message(entry))
+                while page := await asyncio.to_thread(self._journal.entries, sent):
+                    for entry in page:
+                        sent = entry.revision
+                        if wanted(entry):
+                            yield pb.WatchResponse(revision=sent, change=change_message(entry))
                 yield pb.WatchResponse(revision=sent)
                 await _wait(changed)
         finally:

@@ -22,7 +22,7 @@ _KINDS = {
     "gbnf": types_pb2.SOURCE_KIND_GBNF,
     "tools": types_pb2.SOURCE_KIND_TOOLS,
 }
-_CHOICES = ("property_order", "residual", "regex_dialect", "formats", "grammar_fallback")
+_FIELDS = types_pb2.CompileOptions.DESCRIPTOR.fields_by_name
 
 
 @dataclass(frozen=True)
@@ -98,25 +98,24 @@ def options_message(options: Mapping[str, Any]) -> types_pb2.CompileOptions:
     """CompileOptions by name as a message. Raises ValueError for an unknown name or value."""
     message = types_pb2.CompileOptions()
     for name, value in options.items():
-        if name == "whitespace":
-            if isinstance(value, int):
-                message.whitespace = types_pb2.CompileOptions.WHITESPACE_INDENT
-                message.indent = value
-            else:
-                message.whitespace = _choice(name, value)
-        elif name in _CHOICES:
-            setattr(message, name, _choice(name, value))
-        elif name in ("max_whitespace", "max_nesting", "grammar_start", "grammar_strict"):
-            if value is not None:
-                setattr(message, name, value)
-        else:
+        if name == "whitespace" and isinstance(value, int):
+            message.whitespace = types_pb2.CompileOptions.WHITESPACE_INDENT
+            message.indent = value
+        elif name not in _FIELDS or name == "indent":
             raise ValueError(f"no such option: {name}")
+        elif _FIELDS[name].enum_type is not None:
+            setattr(message, name, _choice(name, value))
+        elif value is not None:
+            try:
+                setattr(message, name, value)
+            except TypeError as error:
+                raise ValueError(f"{name} can't be {value!r}") from error
     return message
 
 
 def _choice(name: str, value: Any) -> Any:
-    enum = types_pb2.CompileOptions.DESCRIPTOR.fields_by_name[name].enum_type
-    found = enum.values_by_name.get(f"{name}_{value}".upper())
+    enum = _FIELDS[name].enum_type
+    found = enum.values_by_name.get(f"{name}_{value}".upper().replace("-", "_"))
     if found is None:
         raise ValueError(f"{name} can't be {value!r}")
     return found.number

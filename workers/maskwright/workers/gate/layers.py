@@ -12,7 +12,6 @@ rejected by the first layer.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +22,7 @@ from maskwright.workers.artifact import Artifact
 from maskwright.workers.gate.errors import MissingDependency, SchemaNeeded, WrongSchema
 from maskwright.workers.gate.outcomes import Reason
 from maskwright.workers.matcher import Matcher
+from maskwright.workers.source_digest import source_digest
 
 MAX_REASONS = 20
 """Of the schema layer, in one rejection."""
@@ -151,7 +151,7 @@ def schema_layer(
     value: Schema = json.loads(schema) if isinstance(schema, str | bytes) else schema
     source = artifact.header["source"]
     if check_source and source["kind"] == "json_schema":
-        found = hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
+        found = source_digest("json_schema", schema, resources)
         if found != source["digest"]:
             raise WrongSchema(source["digest"], found)
     formats, draft = options.get("formats") != "annotate", options.get("draft", "2020-12")

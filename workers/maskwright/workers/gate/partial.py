@@ -86,7 +86,7 @@ class PartialView:
         for i, (at, _) in enumerate(self._stack[:-1]):
             if isinstance(at, list):
                 parts[i] = str(len(at) - 1)
-        if self._expect in ("first", "name"):
+        if self._expect in ("first", "name") and isinstance(self._stack[-1][0], dict):
             parts = parts[:-1]
         return "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in parts)
 

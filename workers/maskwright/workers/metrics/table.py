@@ -50,7 +50,7 @@ def _group(name: str, m: LayerMetrics) -> list[str]:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    widths = (12, 8, 8, 8, 10, 8, 15)
+    widths = (12, 8, 8, 8, 11, 8, 15)
     return "  " + cells[0].ljust(widths[0]) + "".join(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))
 
 

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { fromCharacters, jsonPlaces, placeOf } from "./json-places.js";
 
-const WIDTH = 68;
+const WIDTH = 44;
 
 /** A diagnostic's range in the source's text, or null. */
 export function rangeOf(diagnostic, text, kind) {

@@ -11,8 +11,6 @@ export function probability(p) {
   return p.toFixed(3);
 }
 
-export const percent = (p) => `${(100 * p).toFixed(p > 0 && p < 0.0995 ? 2 : 1)} %`;
-
 export const milliseconds = (seconds) => (seconds < 10 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`);
 
 export const kilobytes = (bytes) => (bytes < 1024 ? `${bytes} bytes` : `${count(Math.round(bytes / 102.4) / 10)} KiB`);

@@ -4,7 +4,7 @@
 
 export const DEFAULTS = Object.freeze({
   kind: "json_schema", source: "", example: "", tokenizer: "", artifact: "", tokens: [],
-  speaker: "table", seed: 1, temperature: 1, top_k: 0, top_p: 1, budget: 0, search: "", prompt: "", compare: false,
+  speaker: "table", seed: 1, temperature: 1, top_k: 0, top_p: 1, budget: 64, search: "", prompt: "", compare: false,
   whitespace: "compact", formats: "enforce", residual: "refuse", regex_dialect: "ecma262",
 });
 const NUMBERS = { seed: [0, 4294967295], temperature: [0.01, 10], top_k: [0, 1000000], top_p: [0.001, 1], budget: [0, 4096] };

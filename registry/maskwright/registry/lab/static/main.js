@@ -37,14 +37,15 @@ async function compile() {
   compiling = true;
   const began = performance.now(), order = compileOrder();
   const progress = setInterval(() => tellProgress(performance.now() - began), 100);
+  const settle = () => { clearInterval(progress); $("compile-progress").hidden = true; };
   try {
     const result = await call("compile", order);
+    settle();
     if (!again) await compiled(order, result, performance.now() - began);
   } catch (error) {
     if (!again) failedToCompile(error);
   } finally {
-    clearInterval(progress);
-    $("compile-progress").hidden = true;
+    settle();
     compiling = false;
     if (again) { again = false; compile(); }
   }
@@ -67,6 +68,7 @@ function tellProgress(passed) {
 async function compiled(order, result, passed) {
   page.diagnostics = result.refused ? result.diagnostics : result.report.notes ?? [];
   showFindings();
+  document.body.classList.remove("waiting");
   document.body.classList.toggle("stale", result.refused);
   if (result.refused) {
     const n = result.diagnostics.filter((d) => (d.severity ?? "error") === "error").length;
@@ -173,6 +175,8 @@ async function show(shown) {
   showPlace({ place: shown.place, kind: view.kind, onPointer: toPointer });
   markSource({ reveal: true });
   showSpeaker(shown.source);
+  showSliders();
+  $("budget-field").classList.toggle("short", shown.figures.short);
   const { ended } = shown.figures;
   for (const id of ["draw", "run"]) $(id).disabled = ended;
   for (const id of ["undo", "restart"]) $(id).disabled = !view.tokens.length;
@@ -269,15 +273,19 @@ function busy(on) {
 
 // -- judging and comparing ---------------------------------------------------------------------------------------------
 
-/** The layers of a text: the page's own judges and the service's. `accepted`: whether the automaton takes it whole. */
-async function layersOf(text, accepted) {
+const JUDGES = {
+  automaton: ["accepted", "Maskwright's automaton"],
+  json: ["JSON", "JSON parser, in the service"],
+  "jsonschema-rs": ["valid (jsonschema-rs)", "jsonschema-rs, in the service"],
+  lark: ["parsed by lark", "lark, in the service"],
+};
+
+/** The layers of a text: the service's judges and the page's own. `cut`: it isn't finished, so nothing can be said. */
+async function layersOf(text, cut = false) {
   const { artifact, kind, source } = page.compiled;
-  const layers = [{ question: "Does the constraint accept it?", brief: "accepted", judge: "Maskwright's automaton", verdict: accepted ? "yes" : "no", notes: [] }];
+  if (cut) return [{ question: "Is it complete?", brief: "complete", judge: "this page", verdict: "no", notes: ["cut off: it isn't judged further, and never repaired"] }];
   const [service, ajv] = await Promise.all([call("judge", { artifact, text }), kind === "json_schema" ? askAjv(source, text) : null]);
-  for (const layer of service.layers) {
-    layers.push({ ...layer, brief: { json: "JSON", "jsonschema-rs": "valid (jsonschema-rs)", lark: "lark parses it" }[layer.judge],
-      judge: { json: "JSON parser, in the service", "jsonschema-rs": "jsonschema-rs, in the service", lark: "lark, in the service" }[layer.judge] });
-  }
+  const layers = service.layers.map((layer) => ({ ...layer, brief: JUDGES[layer.judge][0], judge: JUDGES[layer.judge][1] }));
   if (ajv) layers.push({ question: "Does it satisfy the schema?", brief: "valid (Ajv)", judge: "Ajv, in this page", ...ajv });
   if (kind === "regex") layers.push({ question: "Does the browser's engine match it?", brief: "matched by the browser", judge: "RegExp, in this page", ...matches(source, text) });
   return layers;
@@ -299,7 +307,7 @@ async function judge() {
   if (!figures.ended) { region.hidden = true; return; }
   const text = pieces.filter((p) => !p.stop).map((p) => p.text).join("");
   try {
-    const layers = await layersOf(text, true);
+    const layers = await layersOf(text);
     if (mine === judged) showJudgement(region, layers, page.setup.unchecked);
   } catch (error) {
     notice(error.message);
@@ -316,8 +324,8 @@ async function compare() {
       about("run", { steps: RUN_STEPS, masked: false }), about("run", { steps: RUN_STEPS, masked: true })]);
     const before = page.shown.pieces.map((p) => p.text), head = before.join("");
     const verdicts = {
-      free: await layersOf(head + free.text, free.why === "end" && free.illegal_at === null),
-      masked: await layersOf(head + masked.text, masked.why === "end"),
+      free: await layersOf(head + free.text, free.why !== "end"),
+      masked: await layersOf(head + masked.text, masked.why !== "end"),
     };
     showComparison(region, before, free, masked, verdicts);
   } catch (error) {
@@ -356,7 +364,16 @@ function showChoices() {
 function showSliders() {
   $("temperature-shown").textContent = view.temperature.toFixed(2);
   $("top_p-shown").textContent = view.top_p.toFixed(2);
-  $("budget-shown").textContent = view.budget ? `${view.budget} tokens, with the end` : "none";
+  $("budget-shown").textContent = budgetWords();
+}
+
+function budgetWords() {
+  if (!view.budget) return "no limit";
+  const figures = page.shown?.figures, left = Math.max(0, view.budget - view.tokens.length);
+  const words = `${view.budget} tokens, ${left} left`;
+  if (!figures || figures.ended) return words;
+  if (figures.least === null) return `${words}; how many it needs isn't known`;
+  return figures.least > left ? `${words}: too few, finishing takes up to ${figures.least}` : `${words}, ${figures.least} are enough to finish`;
 }
 
 let slow = 0;

@@ -1,23 +1,27 @@
 // Figures, where the text stands, the artifact, the comparison, the judgement.
 
 import { $, h } from "./dom.js";
-import { bigCount, byteRun, count, kilobytes, milliseconds, percent, probability } from "./format.js";
+import { bigCount, byteRun, count, kilobytes, milliseconds, probability } from "./format.js";
 import { tokenNodes } from "./tokens.js";
 
 export function showFigures(list, figures, vocabulary) {
-  const { retained, legal, completions, least, may_end: mayEnd, ended } = figures;
+  const { retained, legal, late, completions, least, may_end: mayEnd, ended } = figures;
   const entries = [
-    ["Mass kept", percent(retained), `of the raw probability, ${probability(retained)}`, { "--part": String(retained) }],
-    ["Valid next tokens", count(legal), `of ${count(vocabulary)}`],
+    { id: "retained", name: "Mass kept", value: probability(retained), note: "of the raw mass", part: retained },
+    { id: "legal", name: "Valid next", value: count(legal), note: late ? `${count(late)} more too late` : `of ${count(vocabulary)} tokens` },
+    { id: "completions", name: "Completions", ...completionsTile(completions) },
+    { id: "least", name: "To finish", value: least === null ? "?" : count(least), note: least === null ? "not known" : least === 1 ? "token is enough" : "tokens are enough" },
+    { id: "may-end", name: "May end", value: ended ? "ended" : mayEnd ? "yes" : "no", note: ended || mayEnd ? "it's complete" : "not complete" },
   ];
-  if (completions !== undefined) {
-    entries.push(["Completions left", completions === null ? "∞" : bigCount(completions), completions === null ? "without bound" : completions.length > 9 ? `${completions.length} digits, exact` : "texts, exactly", {}, completions ?? ""]);
-  }
-  if (least !== undefined) entries.push(["Least to finish", count(least), least === 1 ? "token" : "tokens"]);
-  entries.push(["May end here", ended ? "ended" : mayEnd ? "yes" : "no", mayEnd ? "the text is complete" : "something is missing"]);
-  list.replaceChildren(...entries.map(([name, value, note, style = {}, title = ""]) =>
-    h("div", { class: "figure-tile", ...style, title: title.length > 9 ? title : null },
-      h("dt", {}, name), h("dd", {}, value), h("dd", { class: "note" }, note))));
+  list.replaceChildren(...entries.map(({ id, name, value, note, part, title }) =>
+    h("div", { class: "figure-tile", "data-figure": id, title, ...(part === undefined ? {} : { "--part": String(part) }) },
+      h("dt", {}, name), h("dd", { class: value.length > 7 ? "long" : null }, value), h("dd", { class: "note" }, note))));
+}
+
+function completionsTile(digits) {
+  if (digits === null) return { value: "∞", note: "no bound" };
+  if (digits.includes("^")) return { value: digits.replace("10^", "≈ 10^"), note: "texts" };
+  return { value: bigCount(digits), note: digits.length > 9 ? `exact: ${digits.length} digits` : digits === "1" ? "text left" : "texts left", title: digits.length > 9 ? digits : null };
 }
 
 export function showPlace({ place, kind, onPointer }) {
@@ -30,7 +34,11 @@ export function showPlace({ place, kind, onPointer }) {
     h("span", { class: "frame-name" }, frame.name),
     frame.pointer && h("button", { type: "button", class: "link pointer", click: () => onPointer(frame.pointer) }, ...pointerParts(frame.pointer)))));
   const runs = place.expected.map((run) => h("kbd", {}, byteRun(run)));
-  $("bytes").replaceChildren(...(runs.length ? runs : [h("span", { class: "empty" }, "none: the text has ended")]));
+  $("bytes").replaceChildren(...(runs.length ? [h("span", { class: "empty" }, "bytes"), ...runs] : [h("span", { class: "empty" }, "nothing more")]));
+  const ways = place.forced ? [h("span", { class: "empty" }, "only"), h("code", { class: "way" }, ...tokenNodes(place.forced))]
+    : place.alternatives.map((text) => h("code", { class: "way" }, ...tokenNodes(text)));
+  $("ways").hidden = !ways.length;
+  $("ways").replaceChildren(...ways);
 }
 
 /** A pointer that may break before each of its parts. */
@@ -38,12 +46,12 @@ function pointerParts(pointer) {
   return pointer.split("/").slice(1).flatMap((part) => [h("wbr"), `/${part}`]);
 }
 
-export function showArtifact(list, { artifact, report, seconds }) {
+export function showArtifact(list, { artifact, report }) {
   const passes = Object.values(report.seconds).reduce((a, b) => a + b, 0);
   const rows = [
     ["States", count(report.states)], ["Frames", count(report.frames)], ["Stack symbols", count(report.symbols)],
     ["Contexts", count(report.contexts)], ["Masks of its own", count(report.masks)], ["Largest mask", `${count(report.largest_mask)} tokens`],
-    ["Size", kilobytes(report.artifact_bytes)], ["Compiled in", `${milliseconds(passes)}, ${milliseconds(seconds)} with the way there`],
+    ["Size", kilobytes(report.artifact_bytes)], ["Compiled in", milliseconds(passes)],
     ["Digest", h("code", { title: artifact }, artifact.slice(0, 12))],
   ];
   list.replaceChildren(...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));

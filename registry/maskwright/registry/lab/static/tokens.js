@@ -83,5 +83,5 @@ function tokenLabel(row) {
 function cell(name, value, most) {
   return h("td", { class: `probability ${name}` },
     h("span", { class: "bar", "aria-hidden": "true", "--part": String(most ? value / most : 0) }),
-    h("span", { class: "figure" }, probability(value)));
+    h("span", { class: `figure${value ? "" : " zero"}` }, probability(value)));
 }

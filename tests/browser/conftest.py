@@ -1,0 +1,95 @@
+"""A lab on loopback, and Debian's Chromium to look at it with.
+
+Skipped, with the reason, where there's no playwright or no Chromium ($MASKWRIGHT_CHROMIUM, else one on the PATH).
+Screenshots of every state go to tests/browser/screenshots, which git ignores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskwright.registry.lab.server import Lab
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+START_MS = 240_000
+"""The compiler's kernels may have to be built first."""
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[str]:
+    """A running lab; its page's address."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> tuple[Lab, str]:
+        made = Lab("127.0.0.1:0")
+        return made, await made.start()
+
+    made, page = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+    try:
+        yield page
+    finally:
+        asyncio.run_coroutine_threadsafe(made.stop(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright isn't installed")
+    path = os.environ.get("MASKWRIGHT_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium is here (apt-get install chromium, or set MASKWRIGHT_CHROMIUM)")
+    with playwright.sync_playwright() as started:
+        # The sandbox needs user namespaces, which root in a container hasn't got; the page is our own.
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Opens the lab at a link, ready; afterwards no page may have had anything to complain of."""
+    contexts, complaints = [], list[str]()
+
+    def opened(link: str = "", *, width: int = 1440, height: int = 1000, refused: bool = False, **settings: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+        page.goto(lab + link)
+        page.wait_for_selector(f"#compile-status.{'refused' if refused else 'done'}", timeout=START_MS)
+        page.wait_for_selector("body:not(.waiting)")
+        if not refused:
+            page.wait_for_selector("#tokens tbody tr")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def keep() -> Callable[[Any, str], None]:
+    """Keeps a screenshot of a state."""
+
+    def taken(page: Any, name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True, animations="disabled")
+
+    return taken
