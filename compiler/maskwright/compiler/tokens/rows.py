@@ -96,7 +96,7 @@ class RowStore:
         patch_start, patch_word, patch_xor = make_patches(base, whole_start, word, xor, self.words)
         return RowTables(
             row_base=np.where(base < 0, roots, base + self.first).astype(np.uint32),
-            patch_start=patch_start,
+            patch_start=patch_start.astype(np.uint32),
             patch_word=patch_word,
             patch_xor=patch_xor,
         )
@@ -105,7 +105,7 @@ class RowStore:
 @njit(cache=True)
 def words_of(token: Array, start: Array) -> tuple[Array, Array, Array]:
     """Rows of ascending tokens as rows of (word, bits), a word once."""
-    out_start = np.zeros(len(start), np.uint32)
+    out_start = np.zeros(len(start), np.int64)
     word = np.empty(len(token), np.uint32)
     bits = np.empty(len(token), np.uint32)
     n = 0
@@ -157,7 +157,7 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
     n_latest, n_leaders = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     dense = np.zeros(words, np.uint32)
     for i in range(n):
-        low, high = np.int64(start[i]), np.int64(start[i + 1])
+        low, high = start[i], start[i + 1]
         count = high - low
         if own_root[i] >= 0:
             depth[i] = depth[own_root[i]] + 1
@@ -169,7 +169,7 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
         have = min(n_latest[g], LATEST)
         for j in range(have + n_leaders[g]):
             c = leaders[g, j - have] if j >= have else latest[g, j]
-            differ = differing_words(dense, count, word, xor, np.int64(start[c]), np.int64(start[c + 1]), least)
+            differ = differing_words(dense, count, word, xor, start[c], start[c + 1], least)
             if differ < least:
                 least, base[i] = differ, c
         if base[i] >= 0:
@@ -189,22 +189,22 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
 @njit(cache=True)
 def make_patches(base: Array, start: Array, word: Array, xor: Array, words: int) -> tuple[Array, Array, Array]:
     """Each row as (word, xor) pairs on its base; both rows are differences from the same root."""
-    out_start = np.zeros(len(start), np.uint32)
+    out_start = np.zeros(len(start), np.int64)
     out_word = np.empty(len(word), np.uint32)  # no row gets longer
     out_xor = np.empty(len(word), np.uint32)
     n = 0
     for i in range(len(base)):
         out_start[i] = n
-        a, a_end = np.int64(start[i]), np.int64(start[i + 1])
-        b, b_end = np.int64(0), np.int64(0)
+        a, a_end = start[i], start[i + 1]
+        b, b_end = 0, 0
         if base[i] >= 0:
-            b, b_end = np.int64(start[base[i]]), np.int64(start[base[i] + 1])
+            b, b_end = start[base[i]], start[base[i] + 1]
         while a < a_end or b < b_end:
             w = words
             if a < a_end:
-                w = np.int64(word[a])
+                w = int(word[a])
             if b < b_end:
-                w = min(w, np.int64(word[b]))
+                w = min(w, int(word[b]))
             x = np.uint32(0)
             if a < a_end and word[a] == w:
                 x ^= xor[a]

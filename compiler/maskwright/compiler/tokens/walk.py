@@ -101,8 +101,8 @@ class Walker:
     def codes(self, token: I32, verdict: I32, offset: I32) -> I64:
         """Codes of what's left of tokens from an offset on."""
         t = self.tokens
-        suffix = t.suffix_of[t.text_start[token] + offset].astype(np.int64)
-        return verdict.astype(np.int64) * t.n_suffixes + suffix
+        out: I64 = verdict.astype(np.int64) * t.n_suffixes + t.suffix_of[t.text_start[token] + offset]
+        return out
 
     def returns(self, symbol: int) -> I32:
         """[verdicts] moves after a return to this symbol."""
