@@ -31,7 +31,7 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyPro
 
 @pytest.fixture
 def over_s3(config: ServerConfig, proxy: FaultyProxy) -> ServerConfig:
-    settings = f"endpoint={proxy.endpoint}&addressing=path&attempts=3&read_seconds=1"
+    settings = f"endpoint={proxy.endpoint}&addressing=path&attempts=3&read_seconds=10"
     return replace(config, store=f"s3://registry/?{settings}", hot_bytes=0, follow_seconds=0.2)
 
 

@@ -84,7 +84,7 @@ class Server:
         self.metrics.running.set_function(lambda: self.pool.running)
         workspace = self._workspace = Workspace(config.data / "workspace", self.catalog.content)
         self._warm_task = tasks.warm if config.pool.warm else None
-        flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
+        self.flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
         quotas = Quotas(config.quotas)
         authenticator = Authenticator(
             self.journal, config.authentication.mode == "required", config.authentication.certificates
@@ -96,12 +96,12 @@ class Server:
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
         signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
-        compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps, signer)
+        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
         tokenizer = TokenizerServicer(
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self._registry = RegistryServicer(
+        self.registry = RegistryServicer(
             self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics
         )
         self._following: asyncio.Task[None] | None = None
@@ -110,7 +110,7 @@ class Server:
             (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
             (
                 registry_pb2_grpc.add_RegistryServiceServicer_to_server,
-                self._registry,
+                self.registry,
             ),
             (tokenizer_pb2_grpc.add_TokenizerServiceServicer_to_server, tokenizer),
             (health_pb2_grpc.add_HealthServicer_to_server, self._health),
@@ -168,12 +168,12 @@ class Server:
         await self._health.enter_graceful_shutdown()
         if self._lab is not None:
             await self._lab.stop()
-        self._registry.end_watches()
+        self.registry.end_watches()
         await self._grpc.stop(self.config.drain_seconds)
         if self._following is not None:
             self._following.cancel()
         self.pool.close()
-        await self._registry.usage.close()
+        await self.registry.usage.close()
         self.catalog.index.close()
 
     async def _follow(self) -> None:

@@ -177,6 +177,11 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
         until = await asyncio.to_thread(self._lease, caller, request.lease_id, hashes, request.seconds)
         return pb.LeaseResponse(expires_at=until)
 
+    @property
+    def watching(self) -> int:
+        """Watches that are open."""
+        return len(self._watching)
+
     def end_watches(self) -> None:
         """Ends every Watch, so that draining doesn't wait for them; callers go on at another server."""
         self._closing = True
