@@ -80,6 +80,7 @@ bench: $(STAMP)
 
 pages: $(STAMP)
 	$(BIN)/python -m tests.conformance --pages
+	$(BIN)/python -m maskwright.compiler.pages
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance
