@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+ADAPTERS ?= .venv-adapters
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOKENIZER ?=
@@ -11,11 +12,12 @@ ROUNDS ?= 20
 DATA ?= demo-data
 KILLS ?= 200
 
-.PHONY: help demo serve lab test lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
+.PHONY: help demo serve lab test test-adapters lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
 	@echo "make test     the tests (TESTS=path for some of them)"
+	@echo "make test-adapters  tensors and engine adapters, in an environment of its own (torch, transformers, vLLM, SGLang)"
 	@echo "make lint     ruff, mypy, import rules, generated code"
 	@echo "make serve    the service on 127.0.0.1:7411, data in demo-data/"
 	@echo "make lab      a page that shows a constraint at work, on 127.0.0.1:7412"
@@ -44,6 +46,15 @@ lab: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)
 
+$(ADAPTERS)/.installed: pyproject.toml tests/adapters/requirements.txt tests/adapters/engines.txt
+	test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
+	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[compiler]' -r tests/adapters/requirements.txt
+	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/adapters/engines.txt
+	touch $@
+
+test-adapters: $(ADAPTERS)/.installed
+	$(ADAPTERS)/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/tensors tests/adapters
+
 lint: $(STAMP) check-gen check-proto
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -69,6 +80,7 @@ bench: $(STAMP)
 
 pages: $(STAMP)
 	$(BIN)/python -m tests.conformance --pages
+	$(BIN)/python -m maskwright.compiler.pages
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance
@@ -80,4 +92,4 @@ fuzz: $(STAMP)
 	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/property || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-data
+	rm -rf $(VENV) $(ADAPTERS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,27 @@ from maskwright.registry.compiling import PoolLimits
 from maskwright.registry.config import ServerConfig
 from maskwright.registry.server import Server
 from maskwright.workers.client import DiskCache, RegisteredTokenizer, RegistryClient
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No setting of whoever runs the tests, and a cache of its own; only packs, which are slow to build, are shared."""
+    for name in os.environ:
+        if name.startswith("MASKWRIGHT_") and name not in ("MASKWRIGHT_KILLS", "MASKWRIGHT_SHARED"):
+            monkeypatch.delenv(name)
+    packs, cache = tmp_path_factory.getbasetemp() / "packs", tmp_path / "default-cache"
+    packs.mkdir(exist_ok=True)
+    cache.mkdir()
+    (cache / "packs").symlink_to(packs)
+    monkeypatch.setenv("MASKWRIGHT_CACHE", str(cache))
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A file that "wait" compilations wait for."""
+    return tmp_path / "gate"
 
 
 @pytest.fixture

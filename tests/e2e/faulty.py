@@ -3,6 +3,7 @@
 hang            never ends                       crash     the process ends
 memory          asks for too much                refuse N  N diagnostics
 overrun         ran out of time inside           slow S    S seconds, then an artifact
+wait FILE       an artifact once there's such a file
 newpack         an artifact for a pack that the registry doesn't have yet
 anything else   an artifact at once
 """
@@ -38,6 +39,9 @@ def compile_source(job: CompileJob) -> Compiled | Refused | Overrun:
     elif command == "newpack":
         pack = PACK + b"of a later compiler"
         return Compiled(artifact_of(job), {}, hashlib.sha256(pack).hexdigest(), pack)
+    elif command == "wait":
+        while not Path(argument).exists():
+            time.sleep(0.02)
     elif command == "slow":
         time.sleep(float(argument))
     return Compiled(artifact_of(job), {"states": len(job.source)}, job.known_pack, None)

@@ -1,11 +1,17 @@
-"""Servers on loopback, each in a thread with an event loop of its own."""
+"""Servers on loopback, each in a thread with an event loop of its own; and waiting for what they come to.
+
+A test waits for a state, never for a time: machines that run many tests at once are slow.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import random
+import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import faulty
@@ -36,6 +42,24 @@ def running(config: ServerConfig, tasks: Tasks | None = FAULTY) -> Iterator[tupl
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Returns once the condition holds. Fails after two minutes."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it didn't come to that")
+
+
+def lasting_address() -> str:
+    """An address that stays free when its server has gone: not one that the system gives to whoever asks for any."""
+    for port in random.Random().sample(range(20_000, 30_000), 100):
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return f"127.0.0.1:{port}"
+    raise AssertionError("no port is free")
 
 
 def with_pool(config: ServerConfig, **changes: int) -> ServerConfig:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from servers import running
+from servers import lasting_address, running, until
 
 from maskwright.registry.config import ServerConfig
 from maskwright.workers import Matcher
@@ -57,14 +56,6 @@ def fleet(config: ServerConfig, connect: Connect) -> Iterator[Fleet]:
         yield Fleet(address, client, fingerprint, compiled)
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it didn't come to that")
-
-
 def test_a_worker_follows_and_swaps_between_requests(fleet: Fleet, connect: Connect) -> None:
     swapped = threading.Event()
     worker = connect(fleet.address, cache="worker")
@@ -72,13 +63,13 @@ def test_a_worker_follows_and_swaps_between_requests(fleet: Fleet, connect: Conn
         assert channel.current.version == 1
         request = Matcher(channel.current.artifact)  # a request that's in progress
         fleet.client.promote("tool", "prod", 2)
-        assert swapped.wait(20)
+        assert swapped.wait(60)
         assert (channel.current.version, channel.current.hash) == (2, fleet.compiled[1].artifact.hash)
         assert Matcher(channel.current.artifact).accept_string(b"new")
         assert request.accept_string(b"old")
         swapped.clear()
         fleet.client.rollback("tool", "prod")
-        assert swapped.wait(20)
+        assert swapped.wait(60)
         assert channel.current.version == 1
         swapped.clear()
         fleet.client.publish("tool", [fleet.compiled[1].key])
@@ -88,12 +79,12 @@ def test_a_worker_follows_and_swaps_between_requests(fleet: Fleet, connect: Conn
 def test_a_revoked_artifact_isnt_current(fleet: Fleet, connect: Connect) -> None:
     with ChannelFollower(connect(fleet.address, cache="worker"), "tool", "prod") as channel:
         fleet.client.promote("tool", "prod", 2)
-        _until(lambda: channel.current.version == 2)
+        until(lambda: channel.current.version == 2)
         fleet.client.revoke(fleet.compiled[1].artifact.hash, "lets too much through")
         with pytest.raises(ArtifactRevoked, match="lets too much through"):
-            _until(lambda: channel.current.version != 2)
+            until(lambda: channel.current.version != 2)
         fleet.client.rollback("tool", "prod")
-        _until(lambda: _version(channel) == 1)
+        until(lambda: _version(channel) == 1)
 
 
 def _version(channel: ChannelFollower) -> int:
@@ -104,23 +95,23 @@ def _version(channel: ChannelFollower) -> int:
 
 
 def test_a_worker_starts_and_goes_on_without_the_registry(config: ServerConfig, connect: Connect) -> None:
-    config = replace(config, follow_seconds=0.2)
+    config = replace(config, follow_seconds=0.2, address=lasting_address())
     with running(config, tasks=None) as (address, _):
         client = connect(address, cache="deployer")
         fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
         for pattern in ("old", "new"):
             client.publish("tool", [_compile(client, fingerprint, pattern).key])
         client.promote("tool", "prod", 1)
-        worker = connect(address, cache="worker", timeout=5.0)
+        worker = connect(address, cache="worker", timeout=60.0)
         with ChannelFollower(worker, "tool", "prod") as channel:
             assert channel.current.version == 1
     assert channel.current.version == 1
-    with ChannelFollower(connect(address, cache="worker", timeout=2.0), "tool", "prod") as late:
+    with ChannelFollower(connect(address, cache="worker", timeout=60.0), "tool", "prod") as late:
         assert (late.current.version, late.current.revision) == (1, 0)
         assert Matcher(late.current.artifact).accept_string(b"old")
-        with running(replace(config, address=address), tasks=None):
-            connect(address, attempts=6).promote("tool", "prod", 2)
-            _until(lambda: late.current.version == 2)
+        with running(config, tasks=None):
+            connect(address, attempts=10).promote("tool", "prod", 2)
+            until(lambda: late.current.version == 2)
     with pytest.raises(ServiceUnavailable):
         ChannelFollower(connect(address, cache="empty", timeout=1.0), "tool", "prod")
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from servers import TOKENIZER, running
+from servers import TOKENIZER, lasting_address, running
 
 from maskwright.registry.cli import main
 from maskwright.registry.config import ServerConfig, Signing
@@ -168,14 +168,15 @@ def test_a_follower_doesnt_take_what_isnt_signed(
 ) -> None:
     key = tmp_path / "server.pem"
     OURS.save(key)
-    with running(replace(config, follow_seconds=0.1, signing=Signing(str(key))), tasks=None) as (address, _):
+    config = replace(config, follow_seconds=0.1, address=lasting_address())
+    with running(replace(config, signing=Signing(str(key))), tasks=None) as (address, _):
         client = connect(address)
         assert client.capabilities()["signing_key_id"] == OURS.key_id
         fingerprint = client.register_tokenizer(DEMO).fingerprint
         signed = client.compile("old", fingerprint, kind="regex")
         client.promote("tool", "prod", client.publish("tool", [signed.key]))
-    with running(replace(config, address=address, follow_seconds=0.1), tasks=None) as (address, _):
-        client = connect(address, attempts=5)
+    with running(config, tasks=None) as (address, _):
+        client = connect(address, attempts=10)
         bare = client.compile("new", fingerprint, kind="regex")
         client.publish("tool", [bare.key])
         worker = trusting(address, OURS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 import s3_servers
 from s3_faults import FaultyProxy, faulty_proxy
-from servers import TOKENIZER, running
+from servers import TOKENIZER, running, until
 
 from maskwright.registry.config import ServerConfig
+from maskwright.registry.store import StoreUnavailable
 from maskwright.workers.client import CallFailed, CompiledSource, RegistryClient
 
 Connect = Callable[..., RegistryClient]
@@ -31,7 +33,7 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyPro
 
 @pytest.fixture
 def over_s3(config: ServerConfig, proxy: FaultyProxy) -> ServerConfig:
-    settings = f"endpoint={proxy.endpoint}&addressing=path&attempts=3&read_seconds=1"
+    settings = f"endpoint={proxy.endpoint}&addressing=path&attempts=3&read_seconds=10"
     return replace(config, store=f"s3://registry/?{settings}", hot_bytes=0, follow_seconds=0.2)
 
 
@@ -43,7 +45,7 @@ def test_random_faults_lose_nothing(
     with running(over_s3) as (address, _):
         client = connect(address)
         fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
-        for number in range(30):
+        for number in range(15):
             proxy.faults = [choose.choice(FAULTS) for _ in range(choose.randrange(12))]
             try:
                 source = f"source {number}"
@@ -54,7 +56,7 @@ def test_random_faults_lose_nothing(
             except CallFailed as error:
                 assert error.reason in ("STORE_UNAVAILABLE", "CORRUPT_BLOB", ""), error
         proxy.faults = []
-    assert len(answered) > 5
+    assert len(answered) > 3
     assert versions == sorted(set(versions))
     with running(replace(over_s3, data=tmp_path / "new-machine")) as (address, _):
         client = connect(address, cache="fresh")
@@ -115,3 +117,76 @@ def test_many_identical_calls_over_two_replicas_compile_once_each(
             done = list(pool.map(lambda n: clients[n % 2].compile("slow 0.5", fingerprint, kind="regex"), range(40)))
         assert len({d.artifact for d in done}) == 1
         assert [d.cached for d in done].count(False) <= 2
+
+
+def test_what_is_known_is_told_in_an_outage(
+    over_s3: ServerConfig, proxy: FaultyProxy, connect: Connect
+) -> None:
+    """Look-ups, hits and watches of what was asked for before."""
+    with running(replace(over_s3, hot_bytes=1 << 20)) as (address, _):
+        client = connect(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        compiled = client.compile("x", fingerprint, kind="regex")
+        client.promote("n", "prod", client.publish("n", [compiled.key]))
+        assert client.resolve("n:prod").artifact == compiled.artifact
+        proxy.faults = ["503"] * 10_000
+        assert client.resolve("n:prod").artifact == compiled.artifact
+        assert client.resolve(hash=compiled.artifact.hash).key == compiled.key
+        assert client.compile("x", fingerprint, kind="regex") == replace(compiled, cached=True)
+        assert next(client.watch(after=2)) == (2, None)
+        with pytest.raises(CallFailed) as caught:
+            next(client.watch(after=3))
+        assert caught.value.reason == "STORE_UNAVAILABLE"
+        proxy.faults = []
+
+
+def test_a_store_that_hangs_doesnt_stop_what_is_known(
+    config: ServerConfig, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(replace(config, follow_seconds=0.1)) as (address, server):
+        client = connect(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        compiled = client.compile("x", fingerprint, kind="regex")
+        client.publish("n", [compiled.key])
+        assert client.resolve("n").artifact == compiled.artifact
+        store, go_on, hanging = server.catalog.content.store, threading.Event(), threading.Semaphore(0)
+
+        def hang(*arguments: object) -> bytes:
+            hanging.release()
+            go_on.wait(120)
+            raise StoreUnavailable("k", "hung")
+
+        with monkeypatch.context() as patched, ThreadPoolExecutor(20) as pool:
+            for name in ("get", "get_range", "head", "size"):
+                patched.setattr(store, name, hang)
+            stuck = [pool.submit(connect(address, cache=f"c{n}").fetch, "f" * 64) for n in range(20)]
+            for _ in range(20):
+                assert hanging.acquire(timeout=60)
+            assert client.resolve("n").artifact == compiled.artifact
+            assert client.compile("x", fingerprint, kind="regex").cached
+            go_on.set()
+            for call in stuck:
+                with pytest.raises(CallFailed):
+                    call.result()
+
+
+def test_a_replica_goes_on_following_after_anything(
+    config: ServerConfig, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(config, follow_seconds=0.05)
+    with running(config) as (_, server):
+        failures, catch_up = [], server.journal.catch_up
+
+        def failing() -> int:
+            if len(failures) < 3:
+                failures.append(1)
+                raise RuntimeError("nothing that anybody foresaw")
+            return catch_up()
+
+        monkeypatch.setattr(server.journal, "catch_up", failing)
+        until(lambda: len(failures) == 3)
+        with running(replace(config, store=f"file:{config.data / 'store'}", data=config.data / "other")) as (two, _):
+            client = connect(two)
+            compiled = client.compile("x", client.register_tokenizer(TOKENIZER).fingerprint, kind="regex")
+            client.publish("n", [compiled.key])
+        until(lambda: server.journal.read(lambda state: state.revision) == 1)

@@ -131,7 +131,8 @@ def test_log_of_changes_and_failures(
     client.capabilities()
     with pytest.raises(Exception, match="UNKNOWN_NAME"):
         client.resolve("n")
-    logged = [(r.method, r.code, r.reason) for r in caplog.records]  # type: ignore[attr-defined]
+    records = [r for r in caplog.records if r.name == "maskwright.registry.calls"]
+    logged = [(r.method, r.code, r.reason) for r in records]  # type: ignore[attr-defined]
     assert logged == [
         ("CompilerService/Compile", "OK", ""),
         ("RegistryService/Resolve", "NOT_FOUND", "UNKNOWN_NAME"),

@@ -126,7 +126,7 @@ class Limits:
     ref_expansion: int = _limit(
         1_000, 250, 1_000, "schemas", "sub-schemas that judge one value, one inside or behind the other", "schema"
     )
-    properties: int = _limit(5_000, 500, 20_000, "names", "`properties` of one schema", "schema")
+    properties: int = _limit(2_000, 500, 10_000, "names", "`properties` of one schema", "schema")
     enum_values: int = _limit(20_000, 2_000, 200_000, "values", "members of one `enum`", "schema")
     branches: int = _limit(1_000, 64, 5_000, "schemas", "of one `anyOf`, `oneOf` or `allOf`", "schema")
     pattern_length: int = _limit(20_000, 2_000, 100_000, "characters", "one pattern", "regex")
@@ -141,8 +141,8 @@ class Limits:
     stack_classes: int = _limit(
         20_000, 2_000, 100_000, "pairs", "(frame, stack class): what a mask can see", "contexts"
     )
-    mask_bytes: int = _limit(1024 * MIB, 64 * MIB, 8192 * MIB, "bytes", "distinct mask rows, if all were dense", "rows")
-    artifact_bytes: int = _limit(64 * MIB, 4 * MIB, 512 * MIB, "bytes", "the finished artifact", "write")
+    mask_bytes: int = _limit(256 * MIB, 64 * MIB, 2048 * MIB, "bytes", "distinct mask rows, if all were dense", "rows")
+    artifact_bytes: int = _limit(16 * MIB, 4 * MIB, 256 * MIB, "bytes", "the finished artifact", "write")
     compile_seconds: float = _limit(
         60.0, 10.0, 600.0, "seconds", "wall time, looked at inside every pass that can be long", "every pass"
     )

@@ -16,6 +16,8 @@ Blocking; the service calls it in threads.
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -28,6 +30,8 @@ from .store import CorruptBlob
 
 _ARTIFACT_KEYS = "artifact_keys"
 _REINDEX_BATCH = 500
+KEPT_JSON, MAX_KEPT_JSON = 1000, 64 << 10
+"""Blobs with JSON that stay in memory, and the largest of them in bytes."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ class Catalog:
 
     def __init__(self, content: ContentStore, index: Index) -> None:
         self.content, self.index = content, index
+        self._lock = threading.Lock()
+        self._values: OrderedDict[str, Any] = OrderedDict()
         if index.is_new:
             self.reindex()
 
@@ -163,7 +169,18 @@ class Catalog:
         return self.content.put(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
     def get_json(self, digest: Digest) -> Any:
-        return json.loads(self.content.get(digest))
+        """A blob's value, not to be changed. Small ones read lately are in memory: every hit asks for one."""
+        with self._lock:
+            if digest.hash in self._values:
+                self._values.move_to_end(digest.hash)
+                return self._values[digest.hash]
+        value = json.loads(self.content.get(digest))
+        if digest.size <= MAX_KEPT_JSON:
+            with self._lock:
+                self._values[digest.hash] = value
+                while len(self._values) > KEPT_JSON:
+                    self._values.popitem(last=False)
+        return value
 
     def reindex(self) -> int:
         """Empties the index and fills it from the store; says how many rows. Damaged records are left out."""

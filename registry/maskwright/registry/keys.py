@@ -20,7 +20,7 @@ from dataclasses import asdict
 
 from maskwright.compiler.options import Limits
 
-_STRING_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
+_STRING_OR_SPACE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+')
 
 
 def source_hash(kind: str, source: str, resources: Mapping[str, str] | None = None) -> str:
@@ -51,10 +51,10 @@ def refusal_key(artifact: str, limits: Limits) -> str:
     return _hash("refusal", {"artifact": artifact, "limits": asdict(limits)})
 
 
-def request_hash(source: str, kind: str, options: str, fingerprint: str, limits: Limits) -> str:
-    """The compiler's version isn't in it: a retry gets the first result also after an upgrade."""
-    fields = {"source": source, "kind": kind, "options": options, "fingerprint": fingerprint}
-    return _hash("request", {**fields, "limits": asdict(limits)})
+def request_hash(source: str, kind: str, fingerprint: str, asked: Mapping[str, object]) -> str:
+    """`asked`: what else the caller said, as it said it. Neither the compiler's version nor defaults are in it: a retry
+    gets the first result also after an upgrade that adds options or limits."""
+    return _hash("request", {"source": source, "kind": kind, "fingerprint": fingerprint, "asked": asked})
 
 
 def _is_json(text: str) -> bool:

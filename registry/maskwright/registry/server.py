@@ -12,6 +12,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import grpc
@@ -53,6 +54,8 @@ from .telemetry import Metrics
 from .workspace import Workspace
 
 _log = logging.getLogger(__name__)
+THREADS = 64
+"""For calls of the store and the index."""
 SERVICES = (
     compiler_pb2.DESCRIPTOR.services_by_name["CompilerService"].full_name,
     registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name,
@@ -84,7 +87,7 @@ class Server:
         self.metrics.running.set_function(lambda: self.pool.running)
         workspace = self._workspace = Workspace(config.data / "workspace", self.catalog.content)
         self._warm_task = tasks.warm if config.pool.warm else None
-        flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
+        self.flow = CompileFlow(self.catalog, workspace, self.pool, tasks.compiler_version, tasks.compile, self.metrics)
         quotas = Quotas(config.quotas)
         authenticator = Authenticator(
             self.journal, config.authentication.mode == "required", config.authentication.certificates
@@ -96,21 +99,22 @@ class Server:
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
         signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
-        compiler = CompilerServicer(flow, self.journal, config, tasks.compiler_version, swaps, signer)
+        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
         tokenizer = TokenizerServicer(
             self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
         )
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self._registry = RegistryServicer(
+        self.registry = RegistryServicer(
             self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics
         )
         self._following: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
+        self._threads = ThreadPoolExecutor(THREADS, "maskwright")
         additions: list[tuple[Callable[..., None], object]] = [
             (compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler),
             (
                 registry_pb2_grpc.add_RegistryServiceServicer_to_server,
-                self._registry,
+                self.registry,
             ),
             (tokenizer_pb2_grpc.add_TokenizerServiceServicer_to_server, tokenizer),
             (health_pb2_grpc.add_HealthServicer_to_server, self._health),
@@ -129,6 +133,8 @@ class Server:
             raise OSError(str(error)) from error
         if self.config.telemetry.metrics_address:
             self._stop_metrics = self.metrics.serve(self.config.telemetry.metrics_address)
+        # Python's own default has a handful: a store that hangs would take them all, and then nothing is answered.
+        asyncio.get_running_loop().set_default_executor(self._threads)
         await asyncio.to_thread(self._catch_up)
         if self._warm_task is not None:
             self.pool.start(self._warm_calls)
@@ -168,19 +174,27 @@ class Server:
         await self._health.enter_graceful_shutdown()
         if self._lab is not None:
             await self._lab.stop()
-        self._registry.end_watches()
+        self.registry.end_watches()
         await self._grpc.stop(self.config.drain_seconds)
         if self._following is not None:
             self._following.cancel()
         self.pool.close()
-        await self._registry.usage.close()
+        await self.registry.usage.close()
         self.catalog.index.close()
+        if self._stop_metrics is not None:
+            await asyncio.to_thread(self._stop_metrics)
+            self._stop_metrics = None
+        self._threads.shutdown(wait=False)
 
     async def _follow(self) -> None:
         """Other replicas' changes, within `follow_seconds`."""
         while True:
             await asyncio.sleep(self.config.follow_seconds)
-            await asyncio.to_thread(self._catch_up)
+            try:
+                await asyncio.to_thread(self._catch_up)
+            except Exception:
+                # Nothing that's known to happen; but a replica that stopped following would serve old answers for ever.
+                _log.exception("following the journal failed")
 
     def _catch_up(self) -> None:
         """Takes new entries. A store that's down or damaged there must not stop what can be served without it."""

@@ -224,6 +224,57 @@ def test_damage_in_the_journal_is_an_error(replica: Callable[..., Replica], tmp_
     assert one.journal.read(lambda s: s.names["default/n"].latest) == 1
 
 
+def test_what_comes_before_damage_counts(replica: Callable[..., Replica], tmp_path: Path) -> None:
+    one, behind = replica("one"), replica("behind")
+    for number in range(1, 41):
+        one.publish(number)
+    place = tmp_path / f"store/objects/journal/{31:020d}"
+    good = place.read_bytes()
+    place.write_bytes(good[:-5])
+    told = threading.Event()
+    behind.journal.watch(told.set)
+    with pytest.raises(CorruptBlob):
+        behind.journal.catch_up()
+    assert told.is_set()
+    assert behind.journal.read(lambda s: (s.revision, s.names["default/n"].latest)) == (30, 30)
+    # Nothing may be decided on a state that isn't the latest.
+    with pytest.raises(CorruptBlob):
+        behind.publish(41)
+    place.write_bytes(good)
+    assert behind.publish(41) == 41
+
+
+def test_an_entry_that_doesnt_fit_is_an_error_and_not_the_end(
+    replica: Callable[..., Replica], tmp_path: Path
+) -> None:
+    """Whole, but not what this release can apply: a channel of a name that there isn't."""
+    one = replica()
+    one.publish(1)
+    wrong = Entry(2, "rollback", "", "eve", {"name": "default/m", "channel": "prod", "version": 1})
+    one.content.create_record("journal", f"{2:020d}", wrong.to_json())
+    for _ in range(2):
+        with pytest.raises(RegistryError) as caught:
+            one.journal.catch_up()
+        assert (caught.value.reason, caught.value.metadata) == (Reason.CORRUPT_BLOB, {"revision": "2"})
+    assert one.journal.read(lambda s: s.revision) == 1
+    (tmp_path / f"store/objects/journal/{2:020d}").unlink()
+    assert one.publish(2) == 2
+
+
+def test_a_store_that_was_put_back_gets_no_entries_beyond_a_hole(
+    replica: Callable[..., Replica], tmp_path: Path
+) -> None:
+    one = replica()
+    for number in (1, 2, 3):
+        one.publish(number)
+    for lost in (2, 3):
+        (tmp_path / f"store/objects/journal/{lost:020d}").unlink()
+    assert _reason(lambda: one.publish(4)) is Reason.CORRUPT_BLOB
+    restarted = replica()
+    assert restarted.publish(4) == 2
+    assert [e.revision for e in restarted.journal.history(0)] == [1, 2]
+
+
 def test_a_store_without_swap_holds_no_names(
     replica: Callable[..., Replica], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,12 +62,16 @@ class _Graph:
     def __init__(self, a: ByteAutomaton) -> None:
         self.a = a
         self.parent: dict[int, int] = {}
+        self._moves: dict[int, tuple[Move, ...]] = {}
         self.order = self._reach()
         self.least: dict[int, dict[int, int]] = {c: {} for c in self.order}
         self._settle()
 
-    def moves(self, c: int) -> set[Move]:
-        return {e.move for e in self.a.edges_of(c)}
+    def moves(self, c: int) -> tuple[Move, ...]:
+        found = self._moves.get(c)
+        if found is None:
+            found = self._moves[c] = tuple(dict.fromkeys(e.move for e in self.a.edges_of(c)))
+        return found
 
     def _targets(self, m: Move) -> Iterator[int]:
         """Every control that a move can lead to, whatever is returned."""
@@ -97,7 +101,7 @@ class _Graph:
         return out
 
     def _next(self, c: int) -> Iterator[int]:
-        return (t for m in sorted(self.moves(c), key=lambda m: (m.target, m.pushes)) for t in self._targets(m))
+        return (t for m in self.moves(c) for t in self._targets(m))
 
     def _settle(self) -> None:
         changed = True
@@ -113,7 +117,8 @@ class _Graph:
         if self.a.verdict_of(c) >= 0:
             out[self.a.verdict_of(c)] = 0
         for m in self.moves(c):
-            for target, n in self.leave(m, self.least).items():
+            left = self.leave(m, self.least) if m.pushes else {m.target: 0}
+            for target, n in left.items():
                 for v, more in self.least[target].items():
                     if out.get(v, FAR) > n + more + 1:
                         out[v] = n + more + 1

@@ -29,10 +29,10 @@ class Memory:
         self.budget, self.bytes = budget, 0
 
     def charge(self, bits: Bits) -> None:
-        """Raises LimitExceeded (`compile_memory`)."""
+        """Raises LimitExceeded (`set_bytes`)."""
         self.bytes += 64 + (bits.bit_length() >> 3)
         if self.bytes > MAX_SET_BYTES:
-            raise self.budget.exceeded("compile_memory", MAX_SET_BYTES, self.bytes)
+            raise self.budget.exceeded("set_bytes", MAX_SET_BYTES, self.bytes)
 
 
 class Table:

@@ -104,7 +104,9 @@ def _not(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
 def _if(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
     space = low.space
     test = low.in_place(schema, "if", None, kind)
-    then, other = (low.in_place(schema, k, None, kind) if schema.has(k) else TRUE for k in ("then", "else"))
+    judged = (k for k in ("then", "else") if schema.has(k) and low.assumed(schema, k) is None)
+    branches = {k: low.in_place(schema, k, None, kind) for k in judged}
+    then, other = branches.get("then", TRUE), branches.get("else", TRUE)
     return space.all([space.any([space.negate(test), then]), space.any([test, other])])
 
 
@@ -165,7 +167,7 @@ def _properties(low: Lowering, schema: Schema, kind: ValueKind) -> Formula:
     """Lowers the whole group at the first of its keywords; the others lower to the same atom."""
     if kind != "object":
         return TRUE
-    child = low.document.child
+    child = low.judged_child
     properties = {k: child(schema, "properties", k) for k in schema.get("properties") or {}}
     subs = (child(schema, "patternProperties", p) for p in schema.get("patternProperties") or {})
     patterns = tuple(zip(low.pattern_languages(schema), subs, strict=True))

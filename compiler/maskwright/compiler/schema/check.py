@@ -47,6 +47,8 @@ class Findings:
     """Signatures by (place of a keyword, keyword): of several where contexts differ."""
     treated: dict[tuple[str, str], str] = field(default_factory=dict)
     residual: Residual = field(default_factory=dict)
+    polarity: dict[int, tuple[bool, bool]] = field(default_factory=dict)
+    """By signature: whether such a schema may have to hold, and may have to fail."""
     reached: list[Schema] = field(default_factory=list)
     """Every schema that may have to hold, in document order of discovery."""
 
@@ -65,8 +67,11 @@ def check(document: Document, languages: Languages, options: CompileOptions, lim
     found = Findings(faults=list(document.faults), notes=list(document.notes))
     reached = _reach(document, found)
     found.reached = [schema for schema, positive, _ in reached.values() if positive]
+    for schema, positive, negative in reached.values():
+        before = found.polarity.get(document.signature(schema), (False, False))
+        found.polarity[document.signature(schema)] = (before[0] or positive, before[1] or negative)
     # Equal schemas are lowered as one: what may have to fail in one place is treated so in all.
-    holding = {document.signature(schema) for schema, positive, _ in reached.values() if positive}
+    holding = {signature for signature, (positive, _) in found.polarity.items() if positive}
     checker = _Checker(document, languages, options, holding, found)
     for schema, _, _ in reached.values():
         found.limits += _oversized(schema, limits)

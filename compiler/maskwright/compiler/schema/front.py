@@ -19,10 +19,11 @@ from typing import Any
 from maskwright.compiler.automaton.explore import Frame, State, explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
-from maskwright.compiler.diagnostics import CompileError, Diagnostic, gather
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, gather
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.advise import advise, unreachable
-from maskwright.compiler.schema.check import Treatment, check
+from maskwright.compiler.schema.check import Findings, Residual, Treatment, check
+from maskwright.compiler.schema.conflict import unsatisfiable
 from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import Space
 from maskwright.compiler.schema.goals import Goal
@@ -82,19 +83,51 @@ def _compile(
     found = check(document, languages, options, limits)
     if found.faults or found.limits:
         raise gather([*found.limits, *found.faults])
+    seen: dict[Frame, dict[State, int]] = {}
+    kept: set[int] = set()
     with deep_recursion():
-        lowering = Lowering(document, space, languages, found.residual)
-        values = Values(lowering, options, limits, library)
-        root = document.root
-        frame = RootFrame(values, Goal(lowering.holds(root), (), (root,)), root_nest(options))
-        seen: dict[Frame, dict[State, int]] = {}
-        kept: set[int] = set()
+        frame = judge_root(document, languages, found.residual, options, limits, library)
         raw = explore(frame, library, limits=limits, deadline=deadline, seen=seen)
-        automaton = specialise(raw, limits, kept)
+        automaton = _live(raw, frame, found, limits, deadline, kept)
         found.notes += advise(document, found.reached, languages, options)
-        found.notes += unreachable(values, seen, kept)
-    found.residual |= dict.fromkeys(values.unjudged, True)
+        found.notes += unreachable(frame.values, seen, kept)
+    found.residual |= dict.fromkeys(frame.values.unjudged, True)
     return SchemaResult(automaton, found.treatment, [in_its_source(d) for d in found.notes])
+
+
+def judge_root(
+    document: Document,
+    languages: Languages,
+    residual: Residual,
+    options: CompileOptions,
+    limits: Limits,
+    library: ByteAutomaton | None,
+) -> RootFrame:
+    lowering = Lowering(document, languages.space, languages, residual)
+    root = document.root
+    goal = Goal(lowering.holds(root), (), (root,))
+    return RootFrame(Values(lowering, options, limits, library), goal, root_nest(options))
+
+
+def _live(
+    raw: ByteAutomaton, frame: RootFrame, found: Findings, limits: Limits, deadline: float | None, kept: set[int]
+) -> ByteAutomaton:
+    """Specialised. A schema without instances is refused with the smallest conflict found."""
+    try:
+        return specialise(raw, limits, kept)
+    except CompileError as e:
+        if any(d.code is not Code.UNSATISFIABLE for d in e.diagnostics):
+            raise
+    values, low = frame.values, frame.values.lowering
+
+    def explored(residual: Residual, states: int) -> ByteAutomaton:
+        small = replace(limits, states=min(states, limits.states))
+        compact = replace(values.options, whitespace="compact", property_order="declared")  # no verdict changes
+        languages = Languages(low.space, compact, small, deadline, known=low.languages)
+        top = judge_root(low.document, languages, residual, compact, small, values.library)
+        return explore(top, values.library, limits=small, deadline=deadline)
+
+    raise CompileError(unsatisfiable(found, explored))
 
 
 def in_its_source(diagnostic: Diagnostic) -> Diagnostic:

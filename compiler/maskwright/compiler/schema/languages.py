@@ -25,10 +25,18 @@ from maskwright.compiler.schema.truth import cases, decide
 class Languages:
     """Compiles patterns and formats once each, to atoms of one space."""
 
-    def __init__(self, space: Space, options: CompileOptions, limits: Limits, deadline: float | None) -> None:
+    def __init__(
+        self,
+        space: Space,
+        options: CompileOptions,
+        limits: Limits,
+        deadline: float | None,
+        known: Languages | None = None,
+    ) -> None:
+        """`known`: languages of the same space whose patterns needn't be compiled again."""
         self.space, self.options, self.limits, self.deadline = space, options, limits, deadline
-        self._patterns: dict[str, Formula] = {}
-        self._atoms: dict[Formula, Dfa] = {}
+        self._patterns: dict[str, Formula] = known._patterns if known is not None else {}
+        self._atoms: dict[Formula, Dfa] = known._atoms if known is not None else {}
 
     def budget(self, pointer: str = "") -> Budget:
         return Budget(self.limits.states, self.deadline, self.limits.compile_seconds, "strings", pointer)

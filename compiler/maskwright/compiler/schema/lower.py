@@ -139,6 +139,12 @@ class Lowering:
         """What a residual keyword is taken for, None for a keyword that is judged."""
         return self.residual.get((self.document.signature(schema), keyword)) if self.residual else None
 
+    def judged_child(self, schema: Schema, keyword: str, key: str | int | None = None) -> Schema:
+        """A sub-schema of a keyword that's lowered together with others; true where the keyword isn't judged."""
+        if self.assumed(schema, keyword) is not None:
+            return self._constant_schema(True, schema)
+        return self.document.child(schema, keyword, key)
+
     def in_place(self, schema: Schema, keyword: str, key: str | int | None, kind: ValueKind) -> Formula:
         return self.formula(self.document.child(schema, keyword, key), kind)
 
@@ -256,7 +262,7 @@ class Lowering:
 
     def item_schemas(self, schema: Schema) -> tuple[tuple[Schema, ...], Schema | None]:
         """The schemas of the first items and of the others, in the draft's form; without a schema: None."""
-        child, items = self.document.child, schema.get("items")
+        child, items = self.judged_child, schema.get("items")
         if schema.draft >= Draft.D2020:
             prefix = tuple(child(schema, "prefixItems", i) for i in range(len(schema.get("prefixItems") or ())))
             return prefix, child(schema, "items") if schema.has("items") else None

@@ -39,7 +39,10 @@ CompileTask = Callable[[CompileJob], Compiled | Refused | Overrun]
 
 @dataclass(frozen=True)
 class CompileOrder:
-    """What a caller wants compiled. `resources`: texts of schemas that references may name, by URI."""
+    """What a caller wants compiled.
+
+    resources: texts of schemas that references may name, by URI. asked: options and profile as the caller said them.
+    """
 
     source: str
     kind: str
@@ -49,6 +52,7 @@ class CompileOrder:
     validate_only: bool = False
     request_id: str = ""
     resources: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,10 @@ class CompileFlow:
             _check_request(await asyncio.to_thread(self._catalog.add_request, request), names)
         return kept
 
+    def callers(self) -> int:
+        """How many wait for compilations in flight."""
+        return self._flights.callers()
+
     def _look_up(self, order: CompileOrder) -> tuple[TokenizerRecord, _Keys, CompileOutcome | None]:
         tokenizer = self._catalog.tokenizer(order.fingerprint)
         if tokenizer is None:
@@ -113,7 +121,7 @@ class CompileFlow:
     def _names(self, order: CompileOrder) -> _Keys:
         source, options = keys.source_hash(order.kind, order.source, order.resources), order.options.canonical()
         artifact = keys.artifact_key(source, order.kind, options, order.fingerprint, self._version)
-        request = keys.request_hash(source, order.kind, options, order.fingerprint, order.limits)
+        request = keys.request_hash(source, order.kind, order.fingerprint, order.asked)
         return _Keys(source, artifact, keys.refusal_key(artifact, order.limits), request)
 
     def _find(self, order: CompileOrder, names: _Keys) -> CompileOutcome | None:

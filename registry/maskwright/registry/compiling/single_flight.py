@@ -42,6 +42,10 @@ class SingleFlight(Generic[_Result]):
                 self._forget(key, flight)
                 flight.task.cancel()
 
+    def callers(self) -> int:
+        """How many wait for work in flight."""
+        return sum(flight.callers for flight in self._flights.values())
+
     def _forget(self, key: str, flight: _Flight[_Result]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]

@@ -24,7 +24,7 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -101,24 +101,28 @@ class Journal:
     def catch_up(self) -> int:
         """Applies what the store has beyond this state; the revision then. Raises StoreUnavailable, CorruptBlob."""
         with self._writing:
-            revision = self._state.revision
-            new = list(self._fetch_from(revision + 1))
-            if not new:
-                return revision
-            with self._lock:
-                for entry in new:
+            new: list[Entry] = []
+            try:
+                for entry in self._fetch_from(self._state.revision + 1):
                     self._take(entry)
-                parts = list(rows_of(self._state, self._state.touched))
-                self._state.touched = set()
-            self._index.put_fold(
-                new[-1].revision, [(e.revision, e.request_id, json.dumps(e.to_json())) for e in new], parts
-            )
-            for entry in new:
-                if entry.kind in ("collect", "collected"):
-                    self._index.delete(Table.ARTIFACTS, entry.fields["artifact_keys"])
+                    new.append(entry)
+            finally:
+                # What came before a damaged entry, or an outage, counts.
+                if new:
+                    self._keep(new)
+            return self._state.revision
+
+    def _keep(self, new: Sequence[Entry]) -> None:
+        """After entries were applied: the index gets them, watchers are told."""
+        parts = list(rows_of(self._state, self._state.touched))
+        self._state.touched = set()
+        texts = [(e.revision, e.request_id, json.dumps(e.to_json())) for e in new]
+        self._index.put_fold(new[-1].revision, texts, parts)
+        for entry in new:
+            if entry.kind in ("collect", "collected"):
+                self._index.delete(Table.ARTIFACTS, entry.fields["artifact_keys"])
         for wake in list(self._watchers):
             wake()
-        return revision + len(new)
 
     def reread(self) -> int:
         """Forgets all and reads the store's journal anew; the revision then."""
@@ -141,6 +145,7 @@ class Journal:
                 known = self._state.requests.get(request_id) if request_id else None
                 if known is not None:
                     return known
+                self._check_end()
                 decision, at = decide(self._state), self._now().isoformat(timespec="milliseconds")
                 revision = self._state.revision + 1
                 entry = Entry(revision, decision.kind, at, by, dict(decision.fields), request_id)
@@ -152,6 +157,13 @@ class Journal:
                 if ends_segment(revision):
                     self._write_segment(revision)
                 return entry
+
+    def _check_end(self) -> None:
+        """A store that was put back to an earlier state must not get entries beyond a hole. Costs a request."""
+        revision = self._state.revision
+        if revision and self._fetch(revision) is None:
+            message = f"the store lacks revision {revision}, which was there: was it put back? Restart this server"
+            raise RegistryError(Reason.CORRUPT_BLOB, message, {"revision": str(revision)})
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Calls `wake` after entries were applied, from any thread, until the returned function is called."""
@@ -186,8 +198,14 @@ class Journal:
             return True  # the copy is all that there is to answer from
 
     def _take(self, entry: Entry) -> None:
-        self._state.apply(entry)
-        self._entries.append(entry)
+        """Raises RegistryError for an entry that doesn't fit."""
+        with self._lock:
+            try:
+                self._state.apply(entry)
+            except (ValueError, LookupError, TypeError) as error:
+                message = f"entry {entry.revision} of the journal can't be applied"
+                raise RegistryError(Reason.CORRUPT_BLOB, message, {"revision": str(entry.revision)}) from error
+            self._entries.append(entry)
 
     def _fetch(self, revision: int) -> Entry | None:
         try:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 import grpc
+from google.protobuf.json_format import MessageToDict
 
 from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2, types_pb2
 
@@ -132,6 +133,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             validate_only=request.validate_only,
             request_id=request.request_id,
             resources=_resources(request),
+            asked={"options": MessageToDict(request.options), "limits_profile": profile},
         )
 
 

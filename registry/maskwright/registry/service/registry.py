@@ -25,6 +25,8 @@ from .names import NamesServicer
 _PREAMBLE = 10
 """Bytes of an artifact up to its format major: eight of magic, two of little-endian integer."""
 
+_KEPT_MAJORS = 100_000
+
 
 class RegistryServicer(NamesServicer):
     """Looks up and streams over one catalog. Belongs to one event loop."""
@@ -41,6 +43,7 @@ class RegistryServicer(NamesServicer):
         super().__init__(catalog, journal)
         self._hot, self._chunk_bytes, self._quotas, self._metrics = hot, chunk_bytes, quotas, metrics
         self.usage = Usage(catalog.index)
+        self._majors: dict[str, int] = {}
 
     async def Resolve(
         self, request: registry_pb2.ResolveRequest, context: grpc.aio.ServicerContext
@@ -98,14 +101,24 @@ class RegistryServicer(NamesServicer):
             name = request.artifact_key or request.artifact_hash or request.named.name
             raise RegistryError(Reason.UNKNOWN_ARTIFACT, f"no artifact {name!r}", {"artifact": name})
         self._check_served(record.artifact_hash)
-        preamble = self._catalog.content.get_prefix(record.artifact, _PREAMBLE)
-        major = int.from_bytes(preamble[8:], "little")
+        major = self._major(record.artifact)
         if request.readable_majors and major not in request.readable_majors:
             raise RegistryError(
                 Reason.UNREADABLE_FORMAT, f"the artifact has format {major}", {"major": str(major)}
             )
         report = self._catalog.get_json(record.report)
         return registry_pb2.ResolveResponse(info=artifact_message(record, report), format_major=major)
+
+    def _major(self, digest: Digest) -> int:
+        """The format major of an artifact."""
+        major = self._majors.get(digest.hash)
+        if major is None:
+            data = self._hot.find(digest.hash) or self._catalog.content.get_prefix(digest, _PREAMBLE)
+            major = int.from_bytes(data[8:_PREAMBLE], "little")
+            if len(self._majors) >= _KEPT_MAJORS:
+                self._majors.clear()
+            self._majors[digest.hash] = major
+        return major
 
     def _resolve_named(
         self, request: registry_pb2.ResolveRequest, name: str

@@ -2,6 +2,8 @@
 
 history.py        where a sequence stands, by the tokens that it has generated
 sources.py        which artifact a request's schema, pattern, grammar or name belongs to
+endings.py        how a request that can't go on is ended
+plugins.py        what engines call when they start
 transformers.py   a `LogitsProcessor` for Hugging Face's `generate()`
 vllm.py           vLLM's structured-output backend and logits processor
 sglang.py         SGLang's grammar backend

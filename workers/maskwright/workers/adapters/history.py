@@ -1,8 +1,8 @@
 """Where sequences stand, by the tokens that they have generated.
 
 Engines that reorder, fork or shorten sequences between steps (beam search, assisted decoding) tell a processor only
-each row's tokens. A sequence's matcher is found by its generated tokens: the one of all but the last token is forked and
-goes on by the last. The most recent ones are kept; one that's no longer there is replayed from the start.
+each row's tokens. A sequence's matcher is found by its generated tokens: the one of all but the last token is forked
+and goes on by the last. The most recent ones are kept; one that's no longer there is replayed from the start.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ the prompt's (padding included); what's beyond it has been generated. Rows are f
 top-p and min-p, which is the order that a mask needs.
 
 A row whose tokens weren't all legal can only come from outside: beam search fills up its beams with impossible ones
-when there are fewer legal tokens than beams. Such a row is masked entirely. When every row is like that, DeadEnd is raised.
+when there are fewer legal tokens than beams. Such a row is masked entirely. When every row is like that, DeadEnd is
+raised.
 
 Not here: encoder outputs or several decoder prompts of different width in one batch without padding, which `generate()`
 hasn't either; continuous batching (`generate_batch`), whose processors see no rows.
