@@ -27,6 +27,7 @@ from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.costs import costliest_place
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
+from maskwright.compiler.grammar.token_symbols import MARKERS, TokenSymbols
 from maskwright.compiler.grammar.tool_document import read_tool_document, tool_document
 from maskwright.compiler.memory import MemoryUse
 from maskwright.compiler.options import CompileOptions, Limits
@@ -38,6 +39,7 @@ from maskwright.compiler.report import Made, Report, report_on
 from maskwright.compiler.schema import compile_schema, json_follows
 from maskwright.compiler.tokens.build import build_tokens
 from maskwright.compiler.tokens.pack_tables import Progress
+from maskwright.compiler.tokens.specials import with_specials
 from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.compiler.vocabulary import Vocabulary
 from maskwright.workers.source_digest import SchemaSource, schema_text, source_digest, with_resources
@@ -63,12 +65,14 @@ class CompileResult:
 
 @dataclass(frozen=True)
 class _Front:
-    """What a front end hands on. `spelled`: unspellable bytes are cut already, in the front end's own way."""
+    """What a front end hands on. `spelled`: unspellable bytes are cut already, in the front end's own way. `specials`:
+    special tokens that are symbols."""
 
     automaton: ByteAutomaton
     treatment: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[Diagnostic, ...] = ()
     spelled: bool = False
+    specials: frozenset[int] = frozenset()
 
 
 class Compiler:
@@ -130,6 +134,8 @@ class Compiler:
         options = self.options if start is None else replace(self.options, grammar_start=start)
 
         def front(deadline: float) -> _Front:
+            symbols = TokenSymbols.of(self.vocabulary)
+
             def build(library: ByteAutomaton | None) -> tuple[ByteAutomaton, _Front]:
                 r = build_grammar(
                     grammar,
@@ -139,8 +145,9 @@ class Compiler:
                     spellable=self.prepared.spellable,
                     library=library,
                     compile_options=options,
+                    specials=symbols,
                 )
-                return r.automaton, _Front(r.automaton, (), r.notes, spelled=True)
+                return r.automaton, _Front(r.automaton, (), r.notes, True, frozenset(symbols.used))
 
             return self._on_library(build)
 
@@ -188,12 +195,20 @@ class Compiler:
 
         def front(deadline: float) -> _Front:
             found, chosen = read_tool_document(text)
+            symbols = TokenSymbols.of(self.vocabulary)
 
             def build(library: ByteAutomaton | None) -> tuple[ByteAutomaton, _Front]:
                 r = build_tools(
-                    found, chosen, options=self.options, limits=self.limits, library=library, deadline=deadline
+                    found,
+                    chosen,
+                    options=self.options,
+                    limits=self.limits,
+                    library=library,
+                    deadline=deadline,
+                    specials=symbols,
                 )
-                return r.automaton, _Front(r.automaton, tuple(r.treatment), tuple(r.notes))
+                front = _Front(r.automaton, tuple(r.treatment), tuple(r.notes), specials=frozenset(symbols.used))
+                return r.automaton, front
 
             return self._on_library(build)
 
@@ -235,17 +250,18 @@ class Compiler:
         begin = time.perf_counter()
         automaton, notes = front.automaton, front.notes
         if not front.spelled:
-            automaton, more = cut_unspellable(automaton, self.prepared.spellable, self.limits)
+            automaton, more = cut_unspellable(automaton, self.prepared.spellable | MARKERS, self.limits)
             notes = (*notes, *more)
         automaton = minimise(automaton, self.limits, deadline)
         seconds["minimise"] = time.perf_counter() - begin
         self._check_memory(memory, "minimise")
-        tables, stats = build_tokens(automaton, self.prepared, self.limits, deadline)
+        prepared = with_specials(self.prepared, sorted(front.specials))
+        tables, stats = build_tokens(automaton, prepared, self.limits, deadline)
         self._check_memory(memory, "tokens")
         begin = time.perf_counter()
         meta = self._meta(kind, source, options)
         pack_rows = len(self.prepared.tables.rows.row_base)
-        data = write_artifact(tables, meta=meta)
+        data = write_artifact(tables, meta=meta, specials=bool(front.specials))
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")

@@ -21,6 +21,7 @@ from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabula
 from maskwright.workers.machine import Machine
 from maskwright.workers.pack import VocabularyPack, header_text, read_identity
 from maskwright.workers.rows import RowPool
+from maskwright.workers.specials import SPECIAL_TOKENS
 from maskwright.workers.tables import Automaton, Contexts, read_automaton, read_contexts, read_rows
 
 
@@ -28,12 +29,14 @@ class Artifact:
     """A checked artifact, ready for `Matcher`.
 
     digest: SHA-256 of the file, hex. vocab_size: the highest token id + 1. header: the file's JSON header
-    (source, options, vocabulary, pack, compiler). pack: the vocabulary pack it runs on.
+    (source, options, vocabulary, pack, compiler). pack: the vocabulary pack it runs on. has_specials: special tokens
+    are symbols of its automaton.
     """
 
     __slots__ = (
         "__weakref__", "_container", "automaton", "context_push", "context_rows", "contexts", "digest",
-        "empty_entries", "header", "machine", "pack", "push_offset", "row_offset", "rows", "start", "vocab_size",
+        "empty_entries", "has_specials", "header", "machine", "pack", "push_offset", "row_offset", "rows", "start",
+        "vocab_size",
     )  # fmt: skip
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
@@ -43,7 +46,9 @@ class Artifact:
         self.header, self.digest = container.header, container.digest
         self.vocab_size = pack.vocab_size
         self.automaton: Automaton = read_automaton(container, pack.automaton)
-        rows = read_rows(container, pack.rows.n_rows, pack.text_words)
+        self.has_specials = bool(container.required_features & SPECIAL_TOKENS)
+        held = pack.text_words | pack.special_words() if self.has_specials else pack.text_words
+        rows = read_rows(container, pack.rows.n_rows, held)
         self.contexts: Contexts = read_contexts(container, self.automaton, rows.n_rows, pack.residuals)
         self.start: int = _read_start(container, self.automaton, self.contexts)
         self.machine = Machine(self.automaton, pack.machine)

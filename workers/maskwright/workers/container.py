@@ -30,11 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.errors import ArtifactError
+from maskwright.workers.specials import SPECIAL_TOKENS
 
 MAGIC = b"\x89MWA\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
-REQUIRED_FEATURES = 0
-"""The required feature bits that this reader knows: none is defined yet."""
+REQUIRED_FEATURES = SPECIAL_TOKENS
+"""The required feature bits that this reader knows."""
 PREAMBLE = struct.Struct("<8sHHIQQ")
 ALIGN = 64
 _ZEROS = bytes(ALIGN)
@@ -82,6 +83,7 @@ class Container:
     digest: str
     minor: int
     optional_features: int
+    required_features: int = 0
 
     def offset(self, name: str) -> int | None:
         """Where a section begins, for error messages."""
@@ -115,9 +117,7 @@ def _inflate(section: Section, data: memoryview) -> bytes:
     except zlib.error as error:
         raise ArtifactError(section.name, section.offset, f"not zlib data: {error}") from None
     if len(out) != section.raw or not engine.eof or engine.unused_data:
-        raise ArtifactError(
-            section.name, section.offset, f"doesn't inflate to the {section.raw} bytes declared"
-        )
+        raise ArtifactError(section.name, section.offset, f"doesn't inflate to the {section.raw} bytes declared")
     return out
 
 
@@ -127,16 +127,16 @@ def _inflate(section: Section, data: memoryview) -> bytes:
 def read_container(data: Buffer) -> Container:
     """Checks a file up to its section table. `data` is kept, not copied. Raises ArtifactError."""
     buffer = memoryview(data).toreadonly().cast("B")
-    minor, optional, header_end = _read_preamble(buffer)
+    minor, optional, required, header_end = _read_preamble(buffer)
     digest = _read_trailer(buffer)
     header = parse_json(bytes(buffer[PREAMBLE.size : header_end]), "header", PREAMBLE.size)
     if not isinstance(header, dict):
         raise ArtifactError("header", PREAMBLE.size, "isn't a JSON object")
     sections = _read_table(buffer, header, header_end)
-    return Container(buffer, header, sections, digest, minor, optional)
+    return Container(buffer, header, sections, digest, minor, optional, required)
 
 
-def _read_preamble(buffer: memoryview) -> tuple[int, int, int]:
+def _read_preamble(buffer: memoryview) -> tuple[int, int, int, int]:
     if len(buffer) < PREAMBLE.size + TRAILER:
         raise ArtifactError("preamble", 0, f"the file has {len(buffer)} bytes, too few")
     magic, major, minor, length, required, optional = PREAMBLE.unpack_from(buffer)
@@ -150,7 +150,7 @@ def _read_preamble(buffer: memoryview) -> tuple[int, int, int]:
         )
     if length > MAX_HEADER or PREAMBLE.size + length + TRAILER > len(buffer):
         raise ArtifactError("preamble", 12, f"a header of {length} bytes doesn't fit")
-    return minor, optional, PREAMBLE.size + length
+    return minor, optional, required, PREAMBLE.size + length
 
 
 def _read_trailer(buffer: memoryview) -> str:
@@ -186,9 +186,7 @@ def _refuse_constant(text: str) -> Any:
 def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) -> dict[str, Section]:
     rows = header.get("sections")
     if not isinstance(rows, list) or len(rows) > MAX_SECTIONS:
-        raise ArtifactError(
-            "header", PREAMBLE.size, f"has no section table, or one of more than {MAX_SECTIONS}"
-        )
+        raise ArtifactError("header", PREAMBLE.size, f"has no section table, or one of more than {MAX_SECTIONS}")
     out: dict[str, Section] = {}
     end, inflated, limit = header_end, 0, len(buffer) - TRAILER
     for row in rows:
@@ -202,9 +200,7 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
     if end != limit:
         raise ArtifactError("trailer", limit, f"sections end at {end}, the trailer begins at {limit}")
     if inflated > MAX_INFLATED:
-        raise ArtifactError(
-            "header", PREAMBLE.size, f"sections inflate to {inflated} bytes, more than {MAX_INFLATED}"
-        )
+        raise ArtifactError("header", PREAMBLE.size, f"sections inflate to {inflated} bytes, more than {MAX_INFLATED}")
     return out
 
 
@@ -215,17 +211,13 @@ def _read_row(row: Any) -> Section:
     if not _NAME.fullmatch(section.name):
         raise ArtifactError("header", PREAMBLE.size, "a section has an unacceptable name")
     if section.codec not in ("raw", "zlib") or section.dtype not in DTYPES:
-        raise ArtifactError(
-            section.name, None, f"unknown codec {section.codec[:16]!r} or dtype {section.dtype[:16]!r}"
-        )
+        raise ArtifactError(section.name, None, f"unknown codec {section.codec[:16]!r} or dtype {section.dtype[:16]!r}")
     if min(section.offset, section.stored, section.raw) < 0:
         raise ArtifactError(section.name, None, "a negative offset or length")
     if section.codec == "raw" and section.raw != section.stored:
         raise ArtifactError(section.name, None, "stored raw, but its two lengths differ")
     if section.raw % _ITEM_BYTES[section.dtype]:
-        raise ArtifactError(
-            section.name, None, f"{section.raw} bytes aren't a whole number of {section.dtype}"
-        )
+        raise ArtifactError(section.name, None, f"{section.raw} bytes aren't a whole number of {section.dtype}")
     return section
 
 
@@ -259,9 +251,7 @@ def write_container(
     for name, array in sections:
         code = f"{array.dtype.kind}{array.dtype.itemsize}"
         if not _NAME.fullmatch(name) or array.ndim != 1 or code not in DTYPES:
-            raise ValueError(
-                f"section {name!r} of {array.dtype} with {array.ndim} dimensions can't be written"
-            )
+            raise ValueError(f"section {name!r} of {array.dtype} with {array.ndim} dimensions can't be written")
         raw = np.ascontiguousarray(array).tobytes()
         stored, codec = _deflate(raw) if compress else (raw, "raw")
         parts.append((name, stored, len(raw), codec, code))
@@ -288,9 +278,7 @@ def _assemble(header: dict[str, Any], parts: list[tuple[str, bytes, int, str, st
             gaps.append(offset - end)
             rows.append([name, offset, len(stored), raw, codec, code])
             end = offset + len(stored)
-        text = json.dumps(
-            {**header, "sections": rows}, sort_keys=True, separators=(",", ":"), allow_nan=False
-        ).encode()
+        text = json.dumps({**header, "sections": rows}, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
         if len(text) <= length:
             break
         length = len(text)

@@ -53,7 +53,7 @@ class Forced:
             automaton = artifact.automaton if control >= artifact.automaton.first_control else artifact.pack.automaton
             own = control - automaton.first_control
             for edge in range(automaton.edge_start[own], automaton.edge_start[own + 1]):
-                found.update(range(automaton.edge_low[edge], automaton.edge_high[edge] + 1))
+                found.update(range(int(automaton.edge_low[edge]), int(automaton.edge_high[edge]) + 1))
             verdict = int(automaton.verdict[own]) - 1
             if verdict < 0 or stack is None:
                 break

@@ -37,6 +37,7 @@ from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
+from maskwright.workers.specials import FIRST_MARK, SYMBOL
 from maskwright.workers.spelling import spelling
 
 Stack = tuple[int, int, Any] | None
@@ -57,9 +58,9 @@ class Matcher:
     """
 
     __slots__ = (
-        "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_final", "_mask", "_moves", "_row_offset",
-        "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual", "_views",
-        "stop_token_ids", "vocab_size",
+        "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_ending", "_final", "_mask", "_moves",
+        "_row_offset", "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual",
+        "_views", "stop_token_ids", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
@@ -69,6 +70,9 @@ class Matcher:
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
         self._stops = frozenset(stops)
         self._stop_text = frozenset(t for t in stops if artifact.pack.token_bytes(t) is not None)
+        # Stop tokens that rows may hold. A special one that is also a symbol of the source is taken for that, unless
+        # the text may end.
+        self._ending = self._stops if artifact.has_specials else self._stop_text
         self._stop_bits = [(t >> 5, 1 << (t & 31)) for t in sorted(self._stops)]
         self._moves, self._final, self._dense = (
             artifact.machine.moves,
@@ -191,7 +195,7 @@ class Matcher:
         control, context, stack, entry, _, _ = state
         row = self._dense[entry >> 1]
         bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
-        if not bit or (self._stop_text and token in self._stop_text):
+        if not bit or (self._ending and token in self._ending and (entry & 1 or token in self._stop_text)):
             return self._accept_stop(token)
         data = self._tokens[token]
         if data is None:
@@ -234,7 +238,7 @@ class Matcher:
         """
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
         state = self._state
-        if state[3] == TERMINATED:
+        if state[3] == TERMINATED or (self._artifact.has_specials and data and max(data) >= FIRST_MARK):
             return False
         reached = self._walk(data, state[0], state[1], state[2])
         if reached is None:
@@ -452,7 +456,8 @@ class Matcher:
         """The bytes that may follow, ascending; none after a stop token."""
         if self._state[3] == TERMINATED:
             return b""
-        return self._forced().expected(self._state[:3])
+        found = self._forced().expected(self._state[:3])
+        return bytes(b for b in found if b < FIRST_MARK) if self._artifact.has_specials else found
 
     def _forced(self) -> Forced:
         return Forced(self._artifact, self._walk)
@@ -463,7 +468,8 @@ class Matcher:
         """
         if self._state[3] == TERMINATED:
             return b""
-        return self._forced().text(self._state[:3])
+        text = self._forced().text(self._state[:3])
+        return text.split(SYMBOL, 1)[0] if self._artifact.has_specials else text
 
     def find_jump_forward_string(self) -> str:
         """The text that must follow, as far as it's whole characters."""

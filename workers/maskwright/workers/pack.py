@@ -26,6 +26,7 @@ from maskwright.workers.errors import ArtifactError
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED, table_fingerprint
 from maskwright.workers.machine import Machine
 from maskwright.workers.rows import RowPool
+from maskwright.workers.specials import spell_special
 from maskwright.workers.tables import (
     Automaton,
     Residuals,
@@ -68,7 +69,7 @@ class VocabularyPack:
         self.stop_token_ids: tuple[int, ...] = _read_stop_ids(container, self.vocab_size)
         self.automaton: Automaton = read_automaton(container, empty_automaton())
         self.machine = Machine(self.automaton, None)
-        self.text_words: npt.NDArray[np.uint32] = _text_words(self._flags, self.words)
+        self.text_words: npt.NDArray[np.uint32] = _flag_words(self._flags, TEXT, self.words)
         rows = read_rows(container, 0, self.text_words)
         self.rows = RowPool(rows, self.words, None)
         _check_ids(container, "control_row", self.automaton.n_controls, rows.n_rows)
@@ -123,6 +124,10 @@ class VocabularyPack:
             return None
         return self.text_bytes(token)
 
+    def special_words(self) -> npt.NDArray[np.uint32]:
+        """The bitmask of all special tokens, [words]."""
+        return _flag_words(self._flags, SPECIAL, self.words)
+
     def special_text(self, token: int) -> str | None:
         """A special token's name; None for others."""
         if not 0 <= token < self.vocab_size or self._flags[token] != SPECIAL:
@@ -130,10 +135,13 @@ class VocabularyPack:
         return bytes(self._blob[self._places[token] : self._places[token + 1]]).decode(errors="replace")
 
     def text_bytes(self, token: int) -> bytes:
-        """A text token's bytes, kept after the first call; the caller knows that it's one."""
+        """A text token's bytes, or a special token's symbol (specials.py), kept after the first call; the caller knows
+        that it's one of them."""
         cached = self.token_cache[token]
         if cached is None:
             cached = bytes(self._blob[self._places[token] : self._places[token + 1]])
+            if self._flags[token] == SPECIAL:
+                cached = spell_special(token)
             self.token_cache[token] = cached
         return cached
 
@@ -184,10 +192,10 @@ def _check_fingerprint(container: Container, stated: str, offsets: Array, blob: 
         raise ArtifactError("header", None, f"the token table's fingerprint is {found}, not {stated[:64]}")
 
 
-def _text_words(flags: Array, words: int) -> npt.NDArray[np.uint32]:
-    """The bitmask of all text tokens, [words]."""
+def _flag_words(flags: Array, flag: int, words: int) -> npt.NDArray[np.uint32]:
+    """The bitmask of all tokens with a flag, [words]."""
     bits = np.zeros(32 * words, np.uint8)
-    bits[: len(flags)] = flags == TEXT
+    bits[: len(flags)] = flags == flag
     return np.packbits(bits, bitorder="little").view(np.uint32)
 
 

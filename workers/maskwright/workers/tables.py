@@ -270,8 +270,8 @@ def _read_returns(
     return start, np.where(stored == 0, -1, np.where(is_action, -2 - number, number))
 
 
-def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.uint32]) -> Rows:
-    """The rows' own tables. `text_words`: the bitmask of all text tokens; no row may hold another one. Raises
+def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]) -> Rows:
+    """The rows' own tables. `held`: the bitmask of the tokens that rows may hold. Raises
     ArtifactError.
     """
     read = _Reader(container)
@@ -279,7 +279,7 @@ def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.u
     own = np.arange(first_row, first_row + len(base))
     read.require("row_base", base <= own, "isn't an earlier row")
     _check_chains(read, base, first_row)
-    word, xor = _read_flips(read, text_words)
+    word, xor = _read_flips(read, held)
     flip, start = _read_patches(read, len(base), len(word))
     word, xor = word[flip], xor[flip]
     ascending = np.empty(len(flip), bool)
@@ -289,13 +289,13 @@ def read_rows(container: Container, first_row: int, text_words: npt.NDArray[np.u
     return Rows(first_row, first_row + len(base), base, start, word, xor)
 
 
-def _read_flips(read: _Reader, text_words: npt.NDArray[np.uint32]) -> tuple[I64, npt.NDArray[np.uint32]]:
+def _read_flips(read: _Reader, held: npt.NDArray[np.uint32]) -> tuple[I64, npt.NDArray[np.uint32]]:
     """The distinct (word, bits) pairs that patches are made of, words ascending."""
     word: I64 = read.values("flip_step").cumsum(dtype=np.int64)
-    if len(word) and int(word[-1]) >= len(text_words):
-        raise read.fail("flip_step", f"steps to word {int(word[-1])} of {len(text_words)}")
+    if len(word) and int(word[-1]) >= len(held):
+        raise read.fail("flip_step", f"steps to word {int(word[-1])} of {len(held)}")
     bits = read.values("flip_bits", len(word)).astype(np.uint32)
-    read.require("flip_bits", (bits & ~text_words[word]) == 0, "holds a token that isn't text")
+    read.require("flip_bits", (bits & ~held[word]) == 0, "holds a token that isn't text or a symbol")
     return word, bits
 
 

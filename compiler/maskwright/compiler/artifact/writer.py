@@ -28,6 +28,7 @@ from maskwright.compiler.tokens.tables import (
 )
 from maskwright.workers.container import narrow, write_container
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED
+from maskwright.workers.specials import SPECIAL_TOKENS
 
 Array = npt.NDArray[Any]
 Named = tuple[str, Array]
@@ -69,9 +70,8 @@ class VocabularyData:
     stop_token_ids: Sequence[int]
 
 
-def write_artifact(tables: TokenTables, *, meta: ArtifactMeta) -> bytes:
-    """The artifact's file. Raises ValueError when a value doesn't fit the format. Cost: zlib, about 20 MB/s.
-    """
+def write_artifact(tables: TokenTables, *, meta: ArtifactMeta, specials: bool = False) -> bytes:
+    """The artifact's file. Raises ValueError when a value doesn't fit the format. Cost: zlib, about 20 MB/s."""
     header = {
         "kind": "artifact",
         "source": {"kind": meta.source_kind, "digest": meta.source_digest},
@@ -87,7 +87,7 @@ def write_artifact(tables: TokenTables, *, meta: ArtifactMeta) -> bytes:
         *_context_sections(tables.contexts),
         ("frame_names", _json_section([list(pair) for pair in tables.frame_names])),
     ]
-    return write_container(header, sections, compress=True)
+    return write_container(header, sections, compress=True, required=SPECIAL_TOKENS if specials else 0)
 
 
 def write_pack(

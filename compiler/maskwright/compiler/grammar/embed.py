@@ -1,9 +1,10 @@
 """Values embedded in a grammar: `%json { a JSON Schema }` and `%regex { "pattern": … }` wherever a terminal
-may stand.
+may stand; and special tokens, `<|name|>` or `<[ids]>`, in rules (`token_symbols.py`).
 
-Lark doesn't know them. Each is replaced in the grammar's text by a declared terminal, padded to the same
-length so that places in lark's messages stay true, and compiled on its own to an automaton whose root frame
-the grammar calls. A value is read as far as it goes: where a number could go on, it does.
+Lark doesn't know them. Each is replaced in the grammar's text by a terminal, padded to the same length so that places
+in lark's messages stay true. A special token's terminal has a pattern that no text matches, and is read by its symbol.
+The others are declared terminals, compiled on their own to an automaton whose root frame the grammar calls. A value
+is read as far as it goes: where a number could go on, it does.
 
     %json {"type": "object"}
     %regex {"pattern": "\\\\d+(?!x)", "dialect": "ecma262", "flags": "i"}      dialect and flags may be left
@@ -34,11 +35,13 @@ PIECES = re.compile(
     r"""|%(?P<kind>json|regex)\s*(?=\{)|(?P<special><\|[^|\n]*\|>|<\[[^\]\n]*\]>)"""
 )
 KEYS = {"pattern", "dialect", "flags"}
+TOKEN_PATTERN, TOKEN_CHARACTER = r"\ud800", "\ud800"
+"""What lark reads for a special token's symbol: a character that no text has. `program.py` never sees it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """`terminal` stands for it in the grammar; `value` is its JSON; `span` its place."""
+    """`terminal` stands for it in the grammar; `value` is its JSON, or a special token's symbol; `span` its place."""
 
     terminal: str
     kind: str
@@ -79,8 +82,10 @@ def take_embedded(grammar: str) -> tuple[str, list[Embedded]]:
         at = end
     if not found:
         return grammar, []
-    names = " ".join(e.terminal for e in found.values())
-    return f"{''.join(out)}{grammar[at:]}\n%declare {names}\n", list(found.values())
+    lines = [f"{e.terminal}: /{TOKEN_PATTERN}/" for e in found.values() if e.kind == "token"]
+    names = [e.terminal for e in found.values() if e.kind != "token"]
+    lines += [f"%declare {' '.join(names)}"] if names else []
+    return "\n".join(["".join(out) + grammar[at:], *lines, ""]), list(found.values())
 
 
 def _free_name(grammar: str, number: int) -> str:
@@ -96,10 +101,7 @@ def _occurrences(grammar: str) -> Iterator[tuple[int, int, str, Any]]:
     while m := PIECES.search(grammar, at):
         at = m.end()
         if m["special"]:
-            message = f"the special token {m['special']} isn't supported in a grammar"
-            raise CompileError(
-                Diagnostic(Code.UNSUPPORTED_GRAMMAR, message, span=m.span(), detail={"token": m["special"]})
-            )
+            yield m.start(), at, "token", m["special"]
         if m["kind"]:
             try:
                 value, at = json.JSONDecoder().raw_decode(grammar, m.end())

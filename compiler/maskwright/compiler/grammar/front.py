@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
@@ -11,13 +11,14 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.assemble import assemble
 from maskwright.compiler.grammar.conflicts import refuse_conflicts, review
-from maskwright.compiler.grammar.embed import compile_embedded, take_embedded
+from maskwright.compiler.grammar.embed import TOKEN_CHARACTER, TOKEN_PATTERN, Embedded, compile_embedded, take_embedded
 from maskwright.compiler.grammar.emit import emit
-from maskwright.compiler.grammar.lark_tables import ConflictsFound, read_tables
+from maskwright.compiler.grammar.lark_tables import ConflictsFound, Tables, read_tables
 from maskwright.compiler.grammar.liveness import Live, cut_bytes, cut_dead
 from maskwright.compiler.grammar.machine import Machine
 from maskwright.compiler.grammar.merge_states import merge_states
 from maskwright.compiler.grammar.pushdown import Pushdown
+from maskwright.compiler.grammar.token_symbols import MARKERS, TokenSymbols
 from maskwright.compiler.options import CompileOptions, Limits
 
 ALL_BYTES = (1 << 256) - 1
@@ -56,11 +57,13 @@ def build_grammar(
     spellable: int = ALL_BYTES,
     library: ByteAutomaton | None = None,
     compile_options: CompileOptions | None = None,
+    specials: TokenSymbols | None = None,
 ) -> GrammarResult:
     """Compile a grammar in Lark's notation, with `%json` and `%regex` values.
 
     spellable: bytes, as bits, that texts may hold (those that the vocabulary has a token for).
     library, compile_options: the vocabulary's frames, and the options for embedded values.
+    specials: the vocabulary's special tokens, which learns those that are used.
     Raises CompileError (with lark's own message for what lark refuses) and LimitExceeded.
     """
     options, limits = options or GrammarOptions(), limits or Limits()
@@ -70,18 +73,38 @@ def build_grammar(
     if deadline is None:
         deadline = time.monotonic() + limits.compile_seconds
     text, values = take_embedded(grammar)
+    symbols = {e.terminal: ((specials or TokenSymbols()).read(e.value, e.span), e) for e in values if e.kind == "token"}
+    values = [e for e in values if e.kind != "token"]
     embedded = compile_embedded(values, compile_options or CompileOptions(), limits, library, deadline, spellable)
+    spellable |= MARKERS
     try:
-        tables = read_tables(text, options.start, frozenset(embedded))
+        tables = name_symbols(read_tables(text, options.start, frozenset(embedded)), symbols)
     except ConflictsFound as e:
         assert e.findings is not None
         raise refuse_conflicts(e.findings) from e
     notes = review(tables, options.strict)
-    pushdown = Pushdown(merge_states(tables), commit=options.fallback == "commit", embedded=embedded)
+    tokens = {name: ids for name, (ids, _) in symbols.items()}
+    merged = merge_states(tables)
+    pushdown = Pushdown(merged, commit=options.fallback == "commit", embedded=embedded, tokens=tokens)
     machine = assemble(pushdown, limits, deadline)
     missing = cut_bytes(machine, spellable)
     live = _cut(machine, limits, deadline, missing)
     return GrammarResult(minimise(emit(live, machine, embedded, library)), (*notes, *_notes(missing)))
+
+
+def name_symbols(tables: Tables, symbols: dict[str, tuple[tuple[int, ...], Embedded]]) -> Tables:
+    """The tables with special tokens shown as they're written. Raises CompileError for one inside a terminal."""
+    if not symbols:
+        return tables
+    known = dict(tables.terminals)
+    for name, t in known.items():
+        if name in symbols:
+            known[name] = replace(t, shown=symbols[name][1].value)
+        elif TOKEN_CHARACTER in t.regexp or TOKEN_PATTERN in t.regexp:
+            message = f"terminal {name} holds a special token, which stands in rules only"
+            raise CompileError(Diagnostic(Code.UNSUPPORTED_GRAMMAR, message, detail={"terminal": name}))
+    findings = replace(tables.findings, terminals={n: known.get(n, t) for n, t in tables.findings.terminals.items()})
+    return replace(tables, terminals=known, findings=findings)
 
 
 def _cut(machine: Machine, limits: Limits, deadline: float, missing: list[int]) -> Live:

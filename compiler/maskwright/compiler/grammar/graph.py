@@ -92,19 +92,20 @@ class GraphFrame:
         """Any of the frames (they begin with different bytes), then the target."""
         self.nodes[at].calls.extend((frame, target) for frame in frames)
 
-    def free(self, trigger: str, ends: bool) -> tuple[int, int | None]:
+    def free(self, trigger: str | bytes, ends: bool, symbol: bytes = b"") -> tuple[int, int | None]:
         """A region of text that doesn't hold the trigger: its entry, and the node after the trigger.
 
-        `ends`: the frame may end in it, at a character's end. An empty trigger: text without end, None.
+        `ends`: the frame may end in it, at a character's end. An empty trigger: text without end, None. With `symbol`,
+        a special token's, that leads on after any character, and the trigger can't be read.
         """
-        return _Region(self, trigger.encode(), ends).build()
+        return _Region(self, trigger.encode() if isinstance(trigger, str) else trigger, ends, symbol).build()
 
 
 class _Region:
     """Nodes by (bytes of the trigger read, state in a character)."""
 
-    def __init__(self, graph: GraphFrame, trigger: bytes, ends: bool) -> None:
-        self.graph, self.trigger, self.ends = graph, trigger, ends
+    def __init__(self, graph: GraphFrame, trigger: bytes, ends: bool, symbol: bytes) -> None:
+        self.graph, self.trigger, self.ends, self.symbol = graph, trigger, ends, symbol
         self.characters = to_bytes(one_of(SCALARS), "utf8")
         self.places: dict[tuple[int, int], int] = {}
         self.work: list[tuple[int, int, int]] = []
@@ -115,6 +116,9 @@ class _Region:
         after = self.graph.node() if self.trigger else None
         while self.work:
             matched, inside, node = self.work.pop()
+            if self.symbol and not inside:
+                assert after is not None
+                self.graph.join(node, self.symbol, after)
             for low, high, t in self.characters.transitions[inside]:
                 for byte in range(low, high + 1):
                     self.read(node, matched, byte, 0 if t in self.characters.accepting else t, after)
@@ -133,7 +137,8 @@ class _Region:
         if self.trigger and self.trigger[matched] == byte:
             matched += 1
         if after is not None and matched == len(self.trigger):
-            self.graph.way(node, byte, after)
+            if not self.symbol:
+                self.graph.way(node, byte, after)
         else:
             self.graph.way(node, byte, self.place(matched, inside))
 

@@ -11,10 +11,12 @@ Not handled: atomic groups and possessive repeats, lookaround inside a lookbehin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.grammar.token_symbols import Rows, symbol_rows
 from maskwright.compiler.regex.python import parse
 from maskwright.compiler.regex.tree import (
     Alternation,
@@ -109,11 +111,17 @@ class Program:
     """Lookbehinds that a thread at pc may still ask for."""
 
 
-def build_program(terminals: dict[str, str]) -> Program:
-    """The program of named Python patterns. Raises CompileError with the terminal's name, LimitExceeded."""
+def build_program(terminals: dict[str, str], tokens: Mapping[str, tuple[int, ...]] | None = None) -> Program:
+    """The program of named Python patterns; those in `tokens` read any of these special tokens instead.
+
+    Raises CompileError with the terminal's name, LimitExceeded.
+    """
     b = _Builder()
     for name, regexp in terminals.items():
-        b.terminal(name, regexp)
+        if tokens and name in tokens:
+            b.token(name, tokens[name])
+        else:
+            b.terminal(name, regexp)
     b.find_sure()
     b.find_unbounded()
     b.find_needs()
@@ -220,12 +228,20 @@ class _Builder:
             self.work.append((node.body, body, self.match("")))
         self.out.code[entry] = Behind(number, node.negative, to)
 
+    def token(self, name: str, ids: tuple[int, ...]) -> None:
+        self.name = name
+        self.out.entries[name] = entry = self.new()
+        self.rows(symbol_rows(ids), (), entry, self.match(name))
+
     def chars(self, ranges: Ranges, entry: int, to: int) -> None:
         """The set's UTF-8 automaton; its start is at `entry`, and its end is `to`."""
         spelled = utf8_rows(ranges)
         if not spelled:
             self.out.code[entry] = Split(())
             return
+        self.rows(spelled, ranges, entry, to)
+
+    def rows(self, spelled: Rows, ranges: Ranges, entry: int, to: int) -> None:
         at = [entry, *(self.new() for _ in spelled[1:])]
         for i, row in enumerate(spelled):
             steps = tuple((low, high, to if t < 0 else at[t]) for low, high, t in row)

@@ -27,7 +27,7 @@ which loses texts and never lets a wrong one through.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
@@ -59,6 +59,7 @@ from maskwright.compiler.grammar.scan import (
 )
 from maskwright.compiler.regular import Classifier, classify, one_of, to_bytes
 from maskwright.compiler.regular.codepoints import Ranges, intersect, partition, subtract, unite
+from maskwright.workers.specials import FIRST_MARK
 
 MAX_REST = 24
 MAX_REST_CLASSES = 20_000
@@ -80,9 +81,11 @@ class Pushdown:
         *,
         commit: bool = False,
         embedded: dict[str, EmbeddedFrame] | None = None,
+        tokens: Mapping[str, tuple[int, ...]] | None = None,
     ) -> None:
+        """`tokens`: the special tokens that terminals stand for."""
         self.tables, self.commit, self.embedded = tables, commit, embedded or {}
-        self.scanner = Scanner(tables)
+        self.scanner = Scanner(tables, tokens)
         self.below: list[set[int]] = [set() for _ in range(tables.n_states)]
         self.shifted: dict[str, set[int]] = defaultdict(set)
         for q, row in enumerate(tables.actions):
@@ -213,7 +216,7 @@ class Pushdown:
         assert state is not None
         if not any(isinstance(i, Hit) and i.rest.text for i in state.items):
             return state
-        if move.low >= FIRST_LEAD and self.is_idle(top, scan, move.low):
+        if FIRST_LEAD <= move.low < FIRST_MARK and self.is_idle(top, scan, move.low):
             state = self.scanner.trim(state._replace(items=state.items[:-1]))
         key = Lexing(top, state)
         found = self.settled.get(key)
@@ -425,25 +428,31 @@ class Pushdown:
         more = self.sets_ahead(after.stack, after.scan)
         return None if more is None else sets + more
 
+    def taken(self, control: Lexing, low: int, high: int) -> Iterator[Effect]:
+        """What bytes low..high lead to that the lexeme itself takes."""
+        for m in self.scanner.moves(control.scan):
+            a, b = max(low, m.low), min(high, m.high)
+            if a > b or m.kind == "fall":
+                continue
+            if m.kind == "go":
+                yield a, b, Go((control.top,), self.settle(control.top, control.scan, m))
+            else:
+                assert m.hit is not None
+                yield a, b, self.act((control.top,), m.hit.terminal, m.hit.rest)
+
     def decide(self, control: Lexing) -> tuple[list[Effect], Outcome]:
         """What its bytes lead to, by increasing byte, and its verdict."""
         stack = (control.top,)
         pop = self.waiting(control)
         calls = self.characters(control)
-        top = 255 if calls is None else FIRST_LEAD - 1
         found: list[Effect] = []
-        if pop is None:
-            found += self.outcomes(stack, control.scan, 0, top)
-        else:
-            for m in self.scanner.moves(control.scan):
-                if m.low > top or m.kind == "fall":
-                    continue
-                if m.kind == "go":
-                    found.append((m.low, min(m.high, top), Go(stack, self.settle(control.top, control.scan, m))))
-                else:
-                    assert m.hit is not None
-                    found.append((m.low, min(m.high, top), self.act(stack, m.hit.terminal, m.hit.rest)))
-        open_ = [part for effect in (*found, *(calls or ())) for part in _unblocked(effect, control.blocked)]
+        for low, high in ((0, 255),) if calls is None else ((0, FIRST_LEAD - 1), (FIRST_MARK, 255)):
+            if pop is None:
+                found += self.outcomes(stack, control.scan, low, high)
+            else:
+                found += self.taken(control, low, high)
+        ordered = sorted((*found, *(calls or ())), key=lambda effect: effect[:2])
+        open_ = [part for effect in ordered for part in _unblocked(effect, control.blocked)]
         return open_, pop if pop is not None else self.finish(stack, control.scan)
 
 

@@ -19,7 +19,7 @@ so that hit is taken and the byte is read again after it. Bytes that do none of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -116,9 +116,10 @@ class ScanMove:
 class Scanner:
     """All lexers of a grammar. Moves are computed on demand and kept."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, tokens: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        """`tokens`: the special tokens that terminals stand for."""
         self.tables = tables
-        self.program: Program = build_program({name: t.regexp for name, t in tables.terminals.items()})
+        self.program: Program = build_program({name: t.regexp for name, t in tables.terminals.items()}, tokens)
         self.known: dict[ScanState, list[ScanMove]] = {}
         self.starts: dict[tuple[int, History], ScanState] = {}
 

@@ -4,8 +4,8 @@ A text with calls is: free text, a section, free text, a section … A section i
 
     open, call, (separator, call) …, close          call = before NAME middle ARGUMENTS after
 
-Free text ends where `trigger`, the beginning of `open + before`, appears. Sources: the chat templates that
-the models are published with.
+Free text ends where `trigger`, the beginning of `open + before`, appears. Names of the vocabulary's special
+tokens in these texts are those tokens. Sources: the chat templates that the models are published with.
 """
 
 from __future__ import annotations
@@ -79,6 +79,16 @@ FORMATS: dict[str, ToolFormat] = {
         ToolFormat(
             "llama",
             trigger='{"name": "',
+            before='{"name": "',
+            middle='", "parameters": ',
+            after="}",
+            separator="; ",
+            last=True,
+        ),
+        ToolFormat(
+            "llama_tag",
+            trigger="<|python_tag|>",
+            open="<|python_tag|>",
             before='{"name": "',
             middle='", "parameters": ',
             after="}",

@@ -26,6 +26,7 @@ from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.grammar.graph import GraphFrame
+from maskwright.compiler.grammar.token_symbols import TokenSymbols
 from maskwright.compiler.grammar.tool_formats import FORMATS, ToolFormat
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema.check import Treatment, check
@@ -38,6 +39,7 @@ from maskwright.compiler.schema.layout import root_nest
 from maskwright.compiler.schema.lower import Lowering
 from maskwright.compiler.schema.read import read_source
 from maskwright.compiler.schema.values import Values
+from maskwright.workers.specials import LENGTH, SYMBOL, spell_special
 
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
@@ -81,9 +83,12 @@ def build_tools(
     limits: Limits | None = None,
     library: ByteAutomaton | None = None,
     deadline: float | None = None,
+    specials: TokenSymbols | None = None,
 ) -> ToolsResult:
     """Compile a list of tools, each `{"name", "parameters"}` or that under `"function"` as OpenAI writes it.
 
+    specials: the vocabulary's special tokens, which learns those that are used. Where a format's texts name one, it's
+    that token.
     Raises CompileError with every independent fault, by pointer into the list; LimitExceeded.
     Cost: each tool's schema, and the length of the literal texts.
     """
@@ -93,7 +98,7 @@ def build_tools(
     chosen = tool_options or ToolOptions()
     form = _format(chosen.format)
     found = _read(tools, chosen, form)
-    b = _Builder(form, chosen, options, limits, library, deadline)
+    b = _Builder(form, chosen, options, limits, library, deadline, specials or TokenSymbols())
     with deep_recursion():
         frame = b.build(found)
         automaton = specialise(explore(frame, library, limits=limits, deadline=deadline), limits)
@@ -166,9 +171,10 @@ class _Builder:
         limits: Limits,
         library: ByteAutomaton | None,
         deadline: float,
+        specials: TokenSymbols,
     ) -> None:
         self.form, self.chosen, self.options, self.limits = form, chosen, options, limits
-        self.library, self.deadline = library, deadline
+        self.library, self.deadline, self.specials = library, deadline, specials
         self.space = Space()
         self.languages = Languages(self.space, options, limits, deadline)
         self.treatment: list[Treatment] = []
@@ -200,13 +206,31 @@ class _Builder:
         opening, closing = self.chosen.reasoning
         if not closing:
             raise ValueError("reasoning needs a text that closes it")
-        entry, after = self.graph.free(closing, ends=False)
-        assert after is not None
+        entry, after, rest = self.free(closing, closing, ends=False)
+        if rest:
+            after = self.graph.text(after, rest)
         if opening:
-            self.graph.join(0, opening, entry)
+            self.graph.join(0, self.specials.spell(opening), entry)
         else:
             self.alias(0, entry)
         return after
+
+    def free(self, trigger: str, whole: str, ends: bool) -> tuple[int, int, bytes]:
+        """Free text up to `trigger`, with which `whole` begins: the entry, the node after, and what's left of `whole`.
+
+        Where `whole` begins with a special token, that is what ends the free text; its name can't be spelled there.
+        """
+        spelled = self.specials.spell(whole)
+        if spelled.startswith(SYMBOL):
+            symbol = spelled[:LENGTH]
+            name = next(n for n in self.specials.by_name if spell_special(self.specials.by_name[n]) == symbol)
+            entry, after = self.graph.free(name, ends, symbol)
+        else:
+            text = spelled[: len(trigger.encode())].split(SYMBOL, 1)[0]
+            symbol = text
+            entry, after = self.graph.free(text, ends)
+        assert after is not None
+        return entry, after, spelled[len(symbol) :]
 
     def alias(self, at: int, target: int) -> None:
         """Node `at`, still empty, does what `target` does."""
@@ -215,36 +239,34 @@ class _Builder:
     def auto(self, at: int, tools: list[Tool]) -> None:
         """Free text with sections in it."""
         g, form = self.graph, self.form
-        whole = form.open + form.before
-        entry, after = g.free(form.trigger, ends=True)
-        assert after is not None
+        entry, after, rest = self.free(form.trigger, form.open + form.before, ends=True)
         self.alias(at, entry)
         end = g.node(ends=True)
         back = entry if self.chosen.parallel and not form.last else end
-        self.section(after, whole[len(form.trigger) :], tools, back)
+        self.section(after, rest, tools, back)
 
     def sections(self, at: int, tools: list[Tool]) -> None:
         """Sections alone: one or, in parallel, several."""
         g, form = self.graph, self.form
-        start = g.text(at, form.open + form.before)
+        start = g.text(at, self.specials.spell(form.open + form.before))
         end = g.node(ends=True)
         if self.chosen.parallel and form.between is not None and not form.last:
-            g.join(end, form.between + form.open + form.before, start)
-        self.section(start, "", tools, end)
+            g.join(end, self.specials.spell(form.between + form.open + form.before), start)
+        self.section(start, b"", tools, end)
 
-    def section(self, at: int, rest: str, tools: list[Tool], back: int) -> None:
+    def section(self, at: int, rest: bytes, tools: list[Tool], back: int) -> None:
         """From a section's beginning, less what's read of it, to `back`."""
         g, form = self.graph, self.form
         names = g.text(at, rest)
         done = g.node()
         for tool in tools:
             name = json.dumps(tool.name, ensure_ascii=False)[1:-1] if form.name == "json" else tool.name
-            start = g.text(names, name + form.middle)
+            start = g.text(names, name.encode() + self.specials.spell(form.middle))
             self.arguments(start, tool, done)
         if form.separator is not None and self.chosen.parallel:
-            g.join(done, form.separator + form.before, names)
+            g.join(done, self.specials.spell(form.separator + form.before), names)
         if form.close:
-            g.join(done, form.close, back)
+            g.join(done, self.specials.spell(form.close), back)
         else:
             self.alias_end(done, back)
 
@@ -259,7 +281,7 @@ class _Builder:
         after = self.graph.node()
         if self.form.arguments == "json":
             self.graph.call(at, self.value(tool.parameters, tool.pointer), after)
-            self.graph.join(after, self.form.after, done)
+            self.graph.join(after, self.specials.spell(self.form.after), done)
         else:
             self.parameters(at, tool, done)
 
@@ -310,7 +332,7 @@ class _Builder:
                 if required:
                     break
             else:
-                g.join(node, self.form.after, done)
+                g.join(node, self.specials.spell(self.form.after), done)
 
     def properties(self, tool: Tool) -> Iterator[tuple[str, Any, str, bool]]:
         schema = tool.parameters

@@ -129,6 +129,9 @@ def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None,
     size = 4 * n_classes * sum(view.n_controls for view in views)
     if size > max_bytes:
         raise TablesRefused("bytes", max_bytes, size, artifacts[0].digest)
+    for artifact in artifacts:
+        if artifact.has_specials:
+            raise TablesRefused("specials", None, None, artifact.digest)
     rows, offsets = RowTable(pack, stops, max_bytes - size), _Offsets()
     parts = [_part(view, class_of, n_classes, rows, offsets) for view in views]
     return _together(pack, parts, class_of, rows, stops)
