@@ -2,7 +2,8 @@
 
 A text can be longer than any bound exactly when a cycle is reachable in the graph over controls whose edges are: a byte
 that stays in the frame; a byte that calls, to the control entered; and a whole call, to each control that it can
-return to. (Every edge reads at least one byte; a cycle through calls alone is nesting without bound.) Which verdicts a
+return to. (Every edge reads at least one byte; a cycle through calls alone is nesting without bound.) Where a return
+pushes, as a grammar's do, it's a node too: what it enters, and the returns that follow, are its edges. Which verdicts a
 control can return is a least fixpoint, computed together with the least number of bytes to each of them. Without a
 cycle the longest text is the longest path, by dynamic programming over the same graph.
 
@@ -63,6 +64,10 @@ class _Graph:
         self.a = a
         self.parent: dict[int, int] = {}
         self._moves: dict[int, tuple[Move, ...]] = {}
+        self._back: dict[Move, dict[int, int]] = {}
+        self._most: dict[Move, dict[int, int]] = {}
+        self._pushing: list[Move] = []
+        self._numbers: dict[Move, int] = {}
         self.order = self._reach()
         self.least: dict[int, dict[int, int]] = {c: {} for c in self.order}
         self._settle()
@@ -74,10 +79,13 @@ class _Graph:
         return found
 
     def _targets(self, m: Move) -> Iterator[int]:
-        """Every control that a move can lead to, whatever is returned."""
-        work = [m]
+        """Every control that a move can lead to, whatever is returned. A return may push, and come to itself again."""
+        work, seen = [m], set[Move]()
         while work:
             m = work.pop()
+            if m in seen:
+                continue
+            seen.add(m)
             yield m.target
             for s in m.pushes:
                 work += [r for r in self.a.symbol(s).returns if r is not None]
@@ -111,6 +119,12 @@ class _Graph:
                 found = self._returns(c)
                 if found != self.least[c]:
                     self.least[c], changed = found, True
+            known = len(self._back)
+            for r in tuple(self._back):
+                found = self.leave(r, self.least)
+                if found != self._back[r]:
+                    self._back[r], changed = found, True
+            changed = changed or len(self._back) > known
 
     def _returns(self, c: int) -> dict[int, int]:
         out: dict[int, int] = {}
@@ -133,43 +147,59 @@ class _Graph:
             for c, n in now.items():
                 for v, more in by[c].items():
                     r = self.a.symbol(s).returns[v]
-                    for t, inside in (self.leave(r, by, most) if r is not None else {}).items():
+                    for t, inside in self._inside(r, most).items():
                         total = n + more + inside
                         after[t] = pick(after[t], total) if t in after else total
             now = after
         return now
 
-    def successors(self, c: int) -> set[int]:
-        out: set[int] = set()
-        for m in self.moves(c):
-            self._all(m, out)
+    def _inside(self, r: Move | None, most: bool) -> dict[int, int]:
+        """`leave` of a return. One that pushes may need itself, so its least is part of the fixpoint, as far as that is;
+        its most is known before it's needed, when there's no cycle."""
+        if r is None:
+            return {}
+        if not r.pushes:
+            return {r.target: 0}
+        return self._most[r] if most else self._back.setdefault(r, {})
+
+    def successors(self, node: int) -> set[int]:
+        """What a control's moves enter and come back to. A return that pushes is a node of its own, below 0: a loop may
+        be of returns alone, as in a left-recursive grammar."""
+        moves = self.moves(node) if node >= 0 else (self._pushing[-1 - node],)
+        out = set[int]()
+        for m in moves:
+            now = {m.target}
+            for s in reversed(m.pushes):
+                out |= now
+                returns = [self.a.symbol(s).returns[v] for c in now for v in self.least[c]]
+                out.update(self._node(r) for r in returns if r is not None)
+                now = {t for r in returns for t in self._inside(r, False)}
+            out |= now
         return out
 
-    def _all(self, m: Move, out: set[int]) -> dict[int, int]:
-        """Adds every control that a move enters or comes back to; returns the last."""
-        now = {m.target: 0}
-        out.add(m.target)
-        for s in reversed(m.pushes):
-            after: dict[int, int] = {}
-            for c in now:
-                for v in self.least[c]:
-                    r = self.a.symbol(s).returns[v]
-                    if r is not None:
-                        after |= self._all(r, out)
-            out.update(after)
-            now = after
-        return now
+    def _node(self, r: Move) -> int:
+        if not r.pushes:
+            return r.target
+        if r not in self._numbers:
+            self._numbers[r] = -1 - len(self._pushing)
+            self._pushing.append(r)
+        return self._numbers[r]
 
     def cycles(self) -> list[set[int]]:
-        """The strongly connected components that have a cycle."""
+        """The controls of each strongly connected component that has a cycle."""
         components = _components(self.a.start or 0, self.successors)
-        return [set(c) for c in components if len(c) > 1 or c[0] in self.successors(c[0])]
+        cyclic = (c for c in components if len(c) > 1 or c[0] in self.successors(c[0]))
+        return [{n if n >= 0 else self._pushing[-1 - n].target for n in component} for component in cyclic]
 
     def longest(self) -> int:
         """The most bytes of a text; there's no cycle, so postorder has every value when it's needed."""
         by: dict[int, dict[int, int]] = {}
         for component in _components(self.a.start or 0, self.successors):
             c = component[0]
+            if c < 0:
+                r = self._pushing[-1 - c]
+                self._most[r] = self.leave(r, by, most=True)
+                continue
             out = by[c] = {}
             if self.a.verdict_of(c) >= 0:
                 out[self.a.verdict_of(c)] = 0
