@@ -5,7 +5,7 @@
     site             the page's files and their headers        http     a small HTTP/1.1 server
     workbench        compiling, and the artifacts kept         tasks    judging a text, in the child
     views, runs      what the page shows, what it draws        orders   what it may ask for
-    following, sampling, distributions, tokenizers, examples
+    following, sampling, distributions, model, tokenizers, examples
     static/          the page: HTML, CSS, JavaScript modules, and Ajv (static/vendor/README.md)
 
 The server keeps no state of a page: a view is a function of artifact, tokens and settings, which a link holds.

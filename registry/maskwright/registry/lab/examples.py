@@ -15,7 +15,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Example:
-    """`table`: (weight, text) pairs. `start_text`: what the page has written when the example is chosen."""
+    """`table`: (weight, text) pairs. `start_text`: what the page has written when the example is chosen.
+    `prompt`: what the real model is asked.
+    """
 
     name: str
     title: str
@@ -24,6 +26,7 @@ class Example:
     source: str
     table: tuple[tuple[float, str], ...] = ()
     start_text: str = ""
+    prompt: str = "Answer with an example."
 
 
 def _schema(value: Any) -> str:
@@ -67,6 +70,7 @@ REFUND = Example(
         (0.05, '{"action":"cancel","order":1204}'),
     ),
     '{"action":"',
+    "A customer writes: order 1204 came broken, I want 20.50 euros back. Answer with one JSON object: the action.",
 )
 
 CITY = Example(
@@ -92,6 +96,7 @@ CITY = Example(
         (0.15, '{"city":"Oslo","date":"today"}'),
     ),
     '{"city":"Oslo","',
+    "How warm is it in Oslo? Answer with the arguments of the weather function, as JSON.",
 )
 
 TREE = Example(

@@ -79,7 +79,7 @@ class Lab:
             self._tokenizers = Tokenizers(self._pool, behind.catalog, behind.workspace)
         self._guard.port = lambda: self._port
         self.workbench = Workbench(self._pool, self._tokenizers, LIMITS)
-        self._api, self._site = Api(self._guard, self._tokenizers, self.workbench), Site()
+        self._api, self._site = Api(self._guard, self._tokenizers, self.workbench, behind is None), Site()
         self._http = HttpServer(self._answer)
         self._warming: asyncio.Task[None] | None = None
 
@@ -98,6 +98,7 @@ class Lab:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._warming
         self._pool.close()
+        self._api.close()
 
     async def _answer(self, request: Request) -> Response:
         try:

@@ -47,6 +47,7 @@ class Tokenizers:
     def __init__(self, pool: ChildPool, catalog: Catalog | None = None, workspace: Workspace | None = None) -> None:
         self._pool, self._catalog, self._workspace = pool, catalog, workspace
         self._kept: OrderedDict[str, Tokenizer] = OrderedDict()
+        self._added: Tokenizer | None = None
         self._demo: asyncio.Task[Tokenizer] | None = None
 
     async def get(self, fingerprint: str | None) -> Tokenizer:
@@ -54,6 +55,8 @@ class Tokenizers:
         demo = await self.demo()
         if fingerprint is None or fingerprint == demo.fingerprint:
             return demo
+        if self._added is not None and fingerprint == self._added.fingerprint:
+            return self._added
         found = self._kept.get(fingerprint)
         if found is None:
             found = self._kept[fingerprint] = await asyncio.to_thread(self._load, fingerprint)
@@ -65,7 +68,8 @@ class Tokenizers:
     async def listed(self) -> list[dict[str, Any]]:
         """What a page may choose from, the one that ships first."""
         demo = await self.demo()
-        listed = [_entry(demo.name, demo.fingerprint, demo.pack.vocab_size)]
+        shipped = [demo, *([self._added] if self._added else [])]
+        listed = [_entry(t.name, t.fingerprint, t.pack.vocab_size) for t in shipped]
         if self._catalog is not None:
             records = await asyncio.to_thread(self._catalog.tokenizers, "", MAX_LISTED)
             listed += [
@@ -87,12 +91,19 @@ class Tokenizers:
         demo = self._demo.result()
         return [(warm_compiler, (demo.path, demo.fingerprint))]
 
+    async def add(self, name: str, path: str) -> Tokenizer:
+        """A tokenizer of a file on this machine, which stays there. Raises RegistryError INVALID_TOKENIZER."""
+        self._added = await self._read(name, path)
+        return self._added
+
     async def _read_demo(self) -> Tokenizer:
-        path = str(files("maskwright.compiler") / "data" / DEMO_FILE)
+        return await self._read(DEMO_NAME, str(files("maskwright.compiler") / "data" / DEMO_FILE))
+
+    async def _read(self, name: str, path: str) -> Tokenizer:
         read = await self._pool.run(read_tokenizer, path, seconds=READ_SECONDS)
         if isinstance(read, Refused):
             raise RegistryError(Reason.INVALID_TOKENIZER, read.diagnostics[0]["message"])
-        return await asyncio.to_thread(_tokenizer, DEMO_NAME, read.fingerprint, path, read.pack)
+        return await asyncio.to_thread(_tokenizer, name, read.fingerprint, path, read.pack)
 
     def _load(self, fingerprint: str) -> Tokenizer:
         record = self._catalog.tokenizer(fingerprint) if self._catalog is not None else None

@@ -16,7 +16,7 @@ import { TokenTable, showTape } from "./tokens.js";
 
 const PAUSE = 120, PROGRESS_AFTER = 200, RUN_STEPS = 256;
 const view = { ...DEFAULTS, tokens: [] };
-const page = { setup: null, compiled: null, shown: null, diagnostics: [], fresh: 0, wantsStart: false, linked: "" };
+const page = { setup: null, compiled: null, shown: null, diagnostics: [], fresh: 0, wantsStart: false, linked: "", modelTokenizer: "" };
 const editor = new Editor($("editor"), onSource);
 const table = new TokenTable($("tokens"), { onTake: take, onRefused: refused, onUndo: undo });
 
@@ -320,8 +320,9 @@ async function compare() {
   if (!view.compare || ended) { region.hidden = true; return; }
   busy(true);
   try {
-    const [free, masked] = await Promise.all([
-      about("run", { steps: RUN_STEPS, masked: false }), about("run", { steps: RUN_STEPS, masked: true })]);
+    // One after the other: a real model keeps what it has read of one of them only.
+    const free = await about("run", { steps: RUN_STEPS, masked: false });
+    const masked = await about("run", { steps: RUN_STEPS, masked: true });
     const before = page.shown.pieces.map((p) => p.text), head = before.join("");
     const verdicts = {
       free: await layersOf(head + free.text, free.why !== "end"),
@@ -341,11 +342,48 @@ const exampleOf = (name) => page.setup.examples.find((e) => e.name === name);
 const vocabularySize = () => page.setup.tokenizers.find((t) => t.fingerprint === page.compiled.tokenizer)?.vocab_size ?? 0;
 
 function choose(example) {
-  Object.assign(view, { example: example.name, kind: example.kind, source: example.source, tokens: [], artifact: "", search: "" });
-  view.speaker = "table";
-  page.wantsStart = true;
+  Object.assign(view, { example: example.name, kind: example.kind, source: example.source, tokens: [], artifact: "", search: "", prompt: example.prompt });
+  if (view.speaker !== "model") view.speaker = "table";
+  page.wantsStart = view.speaker === "table";
   showChoices();
   compile();
+}
+
+/** Changes who speaks. The real model is loaded first, and speaks in its own tokens alone. */
+async function speak(speaker) {
+  view.speaker = speaker;
+  showChoices();
+  if (speaker === "model" && !(await loadModel())) { view.speaker = "noise"; showChoices(); }
+  if (view.speaker === "model" && view.tokenizer !== page.modelTokenizer) {
+    Object.assign(view, { tokenizer: page.modelTokenizer, tokens: [] });
+    view.prompt ||= exampleOf(view.example)?.prompt ?? "Answer with an example.";
+    showChoices();
+    await compile();
+  } else await refresh();
+}
+
+async function loadModel() {
+  if (page.modelTokenizer) return true;
+  const { name, missing, offered } = page.setup.model;
+  if (!offered || missing.length) {
+    notice(offered ? `${name} isn't installed here. It needs: pip install ${missing.join(" ")}` : "The real model speaks in “maskwright lab” alone, not beside a service.");
+    return false;
+  }
+  const began = Date.now();
+  const told = setInterval(() => notice(`Loading ${name} … ${Math.round((Date.now() - began) / 1000)} s`), 500);
+  try {
+    const loaded = await call("model");
+    page.modelTokenizer = loaded.tokenizer;
+    page.setup.tokenizers = loaded.tokenizers;
+    fillTokenizers();
+    notice("");
+    return true;
+  } catch (error) {
+    notice(error.message);
+    return false;
+  } finally {
+    clearInterval(told);
+  }
 }
 
 /** Puts the view into the controls. */
@@ -400,11 +438,16 @@ function listen() {
   for (const id of ["tokenizer", "whitespace", "formats", "residual", "regex_dialect"]) {
     $(id).addEventListener("change", () => {
       view[id] = $(id).value;
-      if (id === "tokenizer") { view.tokens = []; page.wantsStart = Boolean(view.example); }
+      if (id === "tokenizer") {
+        view.tokens = [];
+        if (view.speaker === "model") view.speaker = view.example ? "table" : "noise";
+        page.wantsStart = view.speaker === "table";
+        showChoices();
+      }
       compile();
     });
   }
-  setting("speaker", (value) => value);
+  $("speaker").addEventListener("change", () => speak($("speaker").value));
   setting("seed", (text) => (Number.isInteger(Number(text)) ? numberIn(0, 4294967295)(text) : null));
   setting("temperature", numberIn(0.01, 10));
   setting("top_p", numberIn(0.001, 1));
@@ -455,6 +498,7 @@ async function restore() {
   if (!linked) { choose(page.setup.examples[0]); return; }
   if (!["json_schema", "regex", "lark", "gbnf"].includes(linked.kind)) linked.kind = "json_schema";
   if (!exampleOf(linked.example) && linked.speaker === "table") linked.speaker = "noise";
+  if (linked.speaker === "model" && !(await loadModel())) linked.speaker = "noise";
   page.linked = linked.artifact;
   page.wantsStart = false;
   Object.assign(view, linked);
@@ -482,11 +526,17 @@ async function start() {
   await restore();
 }
 
-function fill() {
+function fillTokenizers() {
   $("tokenizer").replaceChildren(...page.setup.tokenizers.map((t, n) =>
     h("option", { value: n ? t.fingerprint : "" }, `${t.name}, ${count(t.vocab_size)} tokens`)));
+  $("tokenizer").value = view.tokenizer;
+}
+
+function fill() {
+  fillTokenizers();
   $("example").replaceChildren(h("option", { value: "" }, "your own"), ...page.setup.examples.map((e) => h("option", { value: e.name }, e.title)));
-  $("speaker").replaceChildren(h("option", { value: "table" }, "the example's table"), h("option", { value: "noise" }, "seeded noise"));
+  $("speaker").replaceChildren(h("option", { value: "table" }, "the example's table"), h("option", { value: "noise" }, "seeded noise"),
+    h("option", { value: "model" }, page.setup.model.name));
 }
 
 start();
