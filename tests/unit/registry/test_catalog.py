@@ -181,7 +181,25 @@ def test_second_migration_adds_the_journal_and_keeps_rows() -> None:
     connection.execute("INSERT INTO journal VALUES (1, '{}')")
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute("INSERT INTO journal VALUES (1, '{}')")
-    assert connection.execute("SELECT * FROM requests").fetchall() == [("r", "h", "k")]
+    kept = connection.execute("SELECT request_id, request_hash, artifact_key FROM requests").fetchall()
+    assert kept == [("r", "h", "k")]
+
+
+def test_fourth_migration_seals_rows_and_believes_none_without(tmp_path: Path, content: ContentStore) -> None:
+    connection = sqlite3.connect(tmp_path / "index.sqlite")
+    for step in MIGRATIONS[:3]:
+        for statement in step:
+            connection.execute(statement)
+    connection.execute("INSERT INTO requests VALUES ('r', 'h', 'k')")
+    connection.execute("INSERT INTO fold VALUES (7)")
+    connection.execute("PRAGMA user_version = 3")
+    connection.commit()
+    connection.close()
+    index = Index(tmp_path / "index.sqlite")
+    assert index.get(Table.REQUESTS, "r") is None
+    assert index.fold(10) is None
+    index.put(Table.REQUESTS, [{"request_id": "r", "request_hash": "h", "artifact_key": "k"}])
+    assert index.get(Table.REQUESTS, "r") == {"request_id": "r", "request_hash": "h", "artifact_key": "k"}
 
 
 def test_third_migration_adds_the_journals_state_and_drops_the_copy_without_it() -> None:
@@ -193,7 +211,8 @@ def test_third_migration_adds_the_journals_state_and_drops_the_copy_without_it()
     connection.execute("PRAGMA user_version = 2")
     connection.commit()
     migrate(connection)
-    assert connection.execute("SELECT * FROM requests").fetchall() == [("r", "h", "k")]
+    kept = connection.execute("SELECT request_id, request_hash, artifact_key FROM requests").fetchall()
+    assert kept == [("r", "h", "k")]
     for table in ("journal", "fold", *FOLD_KEYS):
         assert connection.execute(f"SELECT * FROM {table}").fetchall() == []
 

@@ -20,6 +20,9 @@
     * primary key.  artifacts.fingerprint -> tokenizers; refusals and requests name an artifact_key.
     No foreign keys are declared: a row may arrive before the row that it names.
 
+    seal, in each but usage: a checksum of the row, since SQLite has none; fold's is over the seals of the six tables.
+    A row whose seal doesn't fit counts as missing.
+
 Rows of tokenizers, artifacts, refusals, requests and journal are records of the store under the table's name; fold and
 what follows is what the journal adds up to, written in one transaction with its entries. Only `usage` is nowhere else,
 so the file can be deleted at any time. A file that can't be read or fails its check is set aside as `<name>.damaged`
@@ -31,12 +34,15 @@ One connection, behind a lock: a look-up takes tens of microseconds, so threads 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +80,18 @@ FOLD_KEYS = {
     "collecting": ("artifact_key",),
 }
 """Tables of what the journal adds up to, with their primary keys."""
+_NO_DAMAGE = {
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+_ENTRIES = "SELECT * FROM journal WHERE"
 _JOURNAL_TABLES = ("journal", "fold", *FOLD_KEYS)
 
 
@@ -104,9 +122,9 @@ class Index:
         self.is_new = not path.exists()
         try:
             self._database = _open(path)
-        except sqlite3.OperationalError as error:  # locked, no space, no permission: not damage
-            raise OSError(f"index {path}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _NO_DAMAGE:
+                raise OSError(f"index {path}: {error}") from error
             _log.warning("index %s is damaged (%s); starting a new one", path, error)
             _set_aside(path)
             self.is_new = True
@@ -114,16 +132,17 @@ class Index:
 
     def get(self, table: Table, key: str) -> Row | None:
         """The row with this primary key."""
-        return self._first(f"SELECT * FROM {table} WHERE {KEYS[table]} = ?", [key])
+        return self._first(table, f"SELECT * FROM {table} WHERE {KEYS[table]} = ?", key)
 
     def artifact_by_hash(self, hash_: str) -> Row | None:
-        return self._first("SELECT * FROM artifacts WHERE artifact_hash = ? LIMIT 1", [hash_])
+        return self._first(Table.ARTIFACTS, "SELECT * FROM artifacts WHERE artifact_hash = ? LIMIT 1", hash_)
 
     def put(self, table: Table, rows: Iterable[Row]) -> None:
         """Inserts or replaces rows, in one transaction."""
         with self._lock:
             try:
-                self._database.table(str(table)).insert_all(rows, pk=KEYS[table], replace=True)
+                sealed = ({**row, "seal": _seal(table, row)} for row in rows)
+                self._database.table(str(table)).insert_all(sealed, pk=KEYS[table], replace=True)
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a write to %s failed: %s", self._path, table, error)
 
@@ -146,34 +165,49 @@ class Index:
                 return None
 
     def _read_fold(self, requests: int) -> Fold | None:
-        execute = self._database.conn.execute
-        revision = self._fold_revision()
-        count, last = execute("SELECT count(*), max(revision) FROM journal").fetchone()
-        if not revision or not revision == count == last:
+        revision, seal = self._fold_state()
+        query = self._database.query
+        (known,) = query("SELECT count(*) AS count, max(revision) AS last FROM journal")
+        if not revision or not revision == known["count"] == known["last"]:
             return None
-        entry = "SELECT entry FROM journal WHERE"
-        asked = execute(f"{entry} request_id != '' ORDER BY revision DESC LIMIT ?", [requests]).fetchall()
-        revoked = execute(
-            "SELECT revision, entry FROM journal WHERE revision IN (SELECT revision FROM revocations)"
-        ).fetchall()
-        tables = {table: list(self._database.query(f"SELECT * FROM {table}")) for table in FOLD_KEYS}
-        final = execute(f"{entry} revision = ?", [revision]).fetchone()[0]
-        return Fold(revision, final, tables, dict(revoked), [text for (text,) in reversed(asked)])
+        tables: dict[str, list[Row]] = {}
+        total = 0
+        for table in FOLD_KEYS:
+            rows = list(query(f"SELECT * FROM {table}"))
+            for row in rows:
+                total ^= int(_seal(table, row), 16)
+            tables[table] = [{name: value for name, value in row.items() if name != "seal"} for row in rows]
+        asked = _whole("journal", query(f"{_ENTRIES} request_id != '' ORDER BY revision DESC LIMIT ?", [requests]))
+        revoked = _whole("journal", query(f"{_ENTRIES} revision IN (SELECT revision FROM revocations)"))
+        final = _whole("journal", query(f"{_ENTRIES} revision = ?", [revision]))
+        if total != seal or not final:
+            _log.warning("index %s: the journal's copy is damaged", self._path)
+            return None
+        texts = {int(row["revision"]): str(row["entry"]) for row in revoked}
+        return Fold(revision, final[0]["entry"], tables, texts, [row["entry"] for row in reversed(asked)])
 
-    def _fold_revision(self) -> int:
-        row = self._database.conn.execute("SELECT revision FROM fold").fetchone()
-        return int(row[0]) if row else 0
+    def _fold_state(self) -> tuple[int, int]:
+        """(revision, the seal over the six tables)."""
+        row = self._database.conn.execute("SELECT revision, seal FROM fold").fetchone()
+        try:
+            return (int(row[0]), int(row[1], 16)) if row else (0, 0)
+        except ValueError:
+            return 0, 0
 
     def entries(self, after: int, limit: int) -> list[str]:
         """At most `limit` entries that follow each other after a revision; fewer, or none, where some are missing."""
-        statement = "SELECT revision, entry FROM journal WHERE revision > ? ORDER BY revision LIMIT ?"
         with self._lock:
             try:
-                rows = self._database.conn.execute(statement, [after, limit]).fetchall()
+                rows = list(self._database.query(f"{_ENTRIES} revision > ? ORDER BY revision LIMIT ?", [after, limit]))
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: the journal can't be read: %s", self._path, error)
                 return []
-        return [text for place, (revision, text) in enumerate(rows, after + 1) if revision == place]
+        found: list[str] = []
+        for row in rows:
+            if row["revision"] != after + 1 + len(found) or row["seal"] != _seal("journal", row):
+                break
+            found.append(row["entry"])
+        return found
 
     def put_fold(
         self,
@@ -200,22 +234,32 @@ class Index:
         entries: Sequence[tuple[int, str, str]],
         parts: Iterable[tuple[tuple[str | int, ...], Row | None]],
     ) -> None:
-        execute, known = self._database.conn.execute, self._fold_revision()
+        execute, (known, total) = self._database.conn.execute, self._fold_state()
         if known >= revision:
             return
         if known < entries[0][0] - 1:
             self._empty(_JOURNAL_TABLES)
             return
-        self._database.conn.executemany("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)", entries)
-        for part, row in parts:
+        for place, request_id, text in entries:
+            row = {"revision": place, "request_id": request_id, "entry": text}
+            self._replace("journal", {**row, "seal": _seal("journal", row)})
+        for part, changed in parts:
             table, key = str(part[0]), part[1:]
-            if row is None:
-                execute(f"DELETE FROM {table} WHERE {' AND '.join(f'{k} = ?' for k in FOLD_KEYS[table])}", key)
-            else:
-                marks = ", ".join(f":{name}" for name in row)
-                execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+            where = " AND ".join(f"{name} = ?" for name in FOLD_KEYS[table])
+            for before in self._database.query(f"SELECT * FROM {table} WHERE {where}", key):
+                total ^= int(_seal(table, before), 16)
+            if changed is None:
+                execute(f"DELETE FROM {table} WHERE {where}", key)
+                continue
+            seal = _seal(table, changed)
+            total ^= int(seal, 16)
+            self._replace(table, {**changed, "seal": seal})
         execute("DELETE FROM fold")
-        execute("INSERT INTO fold VALUES (?)", [revision])
+        execute("INSERT INTO fold VALUES (?, ?)", [revision, f"{total:x}"])
+
+    def _replace(self, table: str, row: Row) -> None:
+        marks = ", ".join(f":{name}" for name in row)
+        self._database.conn.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
 
     def clear_journal(self) -> None:
         with self._lock:
@@ -253,13 +297,32 @@ class Index:
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a write failed: %s", self._path, error)
 
-    def _first(self, statement: str, values: list[str]) -> Row | None:
+    def _first(self, table: Table, statement: str, value: str) -> Row | None:
         with self._lock:
             try:
-                return next(iter(self._database.query(statement, values)), None)
+                found = list(self._database.query(statement, [value]))
             except sqlite3.DatabaseError as error:
                 _log.warning("index %s: a look-up failed: %s", self._path, error)
                 return None
+        return next(iter(_whole(table, found)), None)
+
+
+def _whole(table: str, rows: Iterable[Row]) -> list[Row]:
+    """The rows whose seal fits, without it."""
+    found = []
+    for row in rows:
+        seal = row.pop("seal")
+        if seal == _seal(table, row):
+            found.append(row)
+        else:
+            _log.warning("index: a row of %s is damaged", table)
+    return found
+
+
+def _seal(table: str, row: Row) -> str:
+    """A checksum of a row's other fields, in hexadecimal."""
+    fields = sorted((name, value) for name, value in row.items() if name != "seal")
+    return hashlib.sha256(repr((str(table), fields)).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _open(path: Path) -> sqlite_utils.Database:
@@ -272,10 +335,23 @@ def _open(path: Path) -> sqlite_utils.Database:
         database.enable_wal()
         connection.execute("PRAGMA synchronous = NORMAL")
         migrate(connection)
+        if _schema(connection) != _expected_schema():
+            raise sqlite3.DatabaseError("its tables aren't what they should be")
     except BaseException:
         connection.close()
         raise
     return database
+
+
+@cache
+def _expected_schema() -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        migrate(connection)
+        return _schema(connection)
+
+
+def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    return connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -49,4 +49,22 @@ MIGRATIONS: list[list[str]] = [
             caller TEXT NOT NULL, expires REAL)""",
         "CREATE TABLE collecting (artifact_key TEXT PRIMARY KEY)",
     ],
+    # Rows without a seal count as damaged, and are filled again from the store.
+    [
+        f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''"
+        for table in (
+            "tokenizers",
+            "artifacts",
+            "refusals",
+            "requests",
+            "journal",
+            "fold",
+            "names",
+            "versions",
+            "channels",
+            "revocations",
+            "tokens",
+            "collecting",
+        )
+    ],
 ]
