@@ -154,8 +154,8 @@ class _Graph:
         return now
 
     def _inside(self, r: Move | None, most: bool) -> dict[int, int]:
-        """`leave` of a return. One that pushes may need itself, so its least is part of the fixpoint, as far as that is;
-        its most is known before it's needed, when there's no cycle."""
+        """`leave` of a return. One that pushes may need itself: its least is part of the fixpoint, as far as that is,
+        and its most is known before it's needed, where there's no cycle."""
         if r is None:
             return {}
         if not r.pushes:
@@ -163,8 +163,8 @@ class _Graph:
         return self._most[r] if most else self._back.setdefault(r, {})
 
     def successors(self, node: int) -> set[int]:
-        """What a control's moves enter and come back to. A return that pushes is a node of its own, below 0: a loop may
-        be of returns alone, as in a left-recursive grammar."""
+        """What a control's moves enter and come back to. A return that pushes is a node of its own, below 0, since a
+        loop may be of returns alone, as in a left-recursive grammar."""
         moves = self.moves(node) if node >= 0 else (self._pushing[-1 - node],)
         out = set[int]()
         for m in moves:

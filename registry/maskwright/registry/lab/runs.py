@@ -13,7 +13,7 @@ from .following import replay, text_of
 from .sampling import Settings, draw, drawable, everything
 from .views import step_of, token_text
 
-MAX_STEPS, RUN_SECONDS = 512, 10.0
+MAX_STEPS, RUN_SECONDS = 512, 20.0
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ function showKeywords(treatment) {
 }
 
 const WHY = {
-  end: "ended by itself", steps: "cut off: it went on past the limit", time: "cut off: ten seconds were up",
+  end: "ended by itself", steps: "cut off: it went on past the limit", time: "cut off: its time was up",
   stuck: "stopped: no token was left to draw",
 };
 
