@@ -125,7 +125,7 @@ def write(artifact: Artifact, adversaries: Adversaries, name: str, free: int, sl
 
 def _step(matcher: Matcher, mask: Any, logits: F32, tokens: list[int]) -> int:
     legal = np.unpackbits(mask.view(np.uint8)[0], bitorder="little")[: matcher.vocab_size]
-    logits[legal == 0] = -np.inf
+    np.copyto(logits, -np.inf, where=legal == 0)
     token = int(logits.argmax())
     if not legal[token] or not matcher.accept_token(token):
         raise NoLegalToken(f"after {tokens}")

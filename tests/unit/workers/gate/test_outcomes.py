@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from gate_samples import SCHEMA, Make
 
-from maskwright.workers import Artifact
+from maskwright.compiler import Compiler, Vocabulary
+from maskwright.workers import Artifact, VocabularyPack
 from maskwright.workers.gate import (
     STEPS,
     CommitGate,
@@ -377,3 +378,24 @@ def test_the_library_for_schemas_is_optional(
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(MissingDependency, match=r"pip install 'maskwright\[gate\]'"):
         CommitGate(artifact, SCHEMA, [], SqliteStore(tmp_path / "s"))
+
+
+def test_special_tokens_are_judged_by_tokens(store: SqliteStore) -> None:
+    vocabulary = Vocabulary.demo()
+    name, special = next((v, i) for i in vocabulary.special_ids if (v := vocabulary.special_text(i)))
+    words = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
+    grammar = f'start: {name} "a" | "b"'
+    artifact = Artifact.from_bytes(
+        Compiler(vocabulary).compile_lark(grammar).to_bytes(), VocabularyPack.from_bytes(vocabulary.pack_bytes())
+    )
+    gate = CommitGate(artifact, None, [], store)
+    a, b = words[b"a"], words[b"b"]
+    with pytest.raises(ValueError, match="tokens"):
+        gate.commit("b", "k", Bank(), ended="stop")
+    assert isinstance(gate.commit("b", "k", Bank(), ended="stop", tokens=[b]), Committed)
+    assert isinstance(gate.commit("b", "k", Bank(), ended="stop", tokens=[b]), Duplicate)
+    for text in ("a", f"{name}a"):
+        assert isinstance(gate.commit(text, text, Bank(), ended="stop", tokens=[special, a]), Committed)
+    for text, tokens in (("a", [a]), ("b", [special, a]), ("", [special]), ("b", [b, b]), ("b", [])):
+        outcome = gate.commit(text, "k2", Bank(), ended="stop", tokens=tokens)
+        assert _layer(outcome) == Layer.ACCEPTING

@@ -40,6 +40,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import operator
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,14 @@ Authorise = Callable[[Request], Any]
 """Returns True to permit; anything else denies, and a string says why. May be async for `commit_async`."""
 Action = Callable[[Request], Any]
 """Does it, and returns a JSON value. Raises NotDone when it had no effect. May be async for `commit_async`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What was generated, without its stop token."""
+
+    data: bytes
+    tokens: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +183,26 @@ class CommitGate:
         self._at: Step = on_step or (lambda step: None)
 
     def commit(
-        self, text: str | bytes, key: str, action: Action, *, ended: Ended | str, principal: str | None = None
+        self,
+        text: str | bytes,
+        key: str,
+        action: Action,
+        *,
+        ended: Ended | str,
+        principal: str | None = None,
+        tokens: Sequence[int] | None = None,
     ) -> Outcome:
         """Runs `action` once for `key` if every layer passes; says what came of it.
 
-        text: exactly what was generated, without the stop token. key: the call's own, 1 to 512 characters. ended:
-        why the generation ended; a word that isn't known raises ValueError. Raises also what a validator, the
-        authorisation or the store raises before the action began: then nothing ran. What the action raises is an
-        outcome (`InDoubt`, or `Rejected` for NotDone), but for KeyboardInterrupt and the like: recorded and raised.
+        text: exactly what was generated, without the stop token. key: the call's own, 1 to 512 characters. ended: why
+        the generation ended; a word that isn't known raises ValueError. tokens: the text's, without the stop token;
+        needed where the artifact's language has special tokens, ValueError without them.
+
+        Raises also what a validator, the authorisation or the store raises before the action began: then nothing
+        ran. What the action raises is an outcome (`InDoubt`, or `Rejected` for NotDone), but for KeyboardInterrupt
+        and the like: recorded and raised.
         """
-        steps = self._steps(text, key, action, ended, principal)
+        steps = self._steps(_Text(_bytes(text), _tokens(tokens)), key, action, ended, principal)
         answer: Any = None
         error: BaseException | None = None
         while True:
@@ -198,12 +217,19 @@ class CommitGate:
                 error = raised
 
     async def commit_async(
-        self, text: str | bytes, key: str, action: Action, *, ended: Ended | str, principal: str | None = None
+        self,
+        text: str | bytes,
+        key: str,
+        action: Action,
+        *,
+        ended: Ended | str,
+        principal: str | None = None,
+        tokens: Sequence[int] | None = None,
     ) -> Outcome:
         """`commit` for an event loop: validators, authorisation and action may be async; sync ones run in the loop.
         A cancellation frees the key when it comes before the action, and leaves the call in doubt during it.
         """
-        steps = self._steps(text, key, action, ended, principal)
+        steps = self._steps(_Text(_bytes(text), _tokens(tokens)), key, action, ended, principal)
         answer: Any = None
         error: BaseException | None = None
         cancelled: asyncio.CancelledError | None = None
@@ -229,22 +255,23 @@ class CommitGate:
 
     # -- the steps -------------------------------------------------------------------------------------------
 
-    def _steps(self, text: str | bytes, key: str, action: Action, ended: Ended | str, principal: str | None) -> _Steps:
-        data = _bytes(text)
+    def _steps(self, text: _Text, key: str, action: Action, ended: Ended | str, principal: str | None) -> _Steps:
         if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
             raise ValueError(f"a key is a string of 1 to {MAX_KEY} characters")
+        if text.tokens is None and self._artifact.has_specials:
+            raise ValueError("the artifact's language has special tokens: pass the tokens, too")
         ended = Ended.of(ended)
         self._at("received")
         if ended != Ended.STOP:
             self._count({})
             return Incomplete(key, ended)
-        content = _content(data, principal)
+        content = _content(text, principal, self._artifact.has_specials)
         known = yield from self._known(key, content)
         if known is not None:
             return known
         verdicts: Verdicts = {}
         try:
-            judged = yield from self._judge(data, key, principal, verdicts)
+            judged = yield from self._judge(text, key, principal, verdicts)
             if isinstance(judged, Rejected):
                 return judged
             return (yield from self._claim(judged, content, action, verdicts))
@@ -281,7 +308,7 @@ class CommitGate:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _judge(
-        self, data: bytes, key: str, principal: str | None, verdicts: Verdicts
+        self, text: _Text, key: str, principal: str | None, verdicts: Verdicts
     ) -> Generator[_Operation, Any, Request | Rejected]:
         def passed(layer: Layer, reasons: Sequence[Reason]) -> bool:
             if layer != Layer.ACCEPTING or reasons:  # syntax is both layers: it has passed with the second
@@ -290,7 +317,8 @@ class CommitGate:
                 self._at(str(layer))
             return not reasons
 
-        if not passed(layer := Layer.ACCEPTING, reasons := judge_accepting(self._artifact, data)):
+        data = text.data
+        if not passed(layer := Layer.ACCEPTING, reasons := judge_accepting(self._artifact, data, text.tokens)):
             return Rejected(key, layer, tuple(reasons))
         value, reasons = self._value(data)
         if not passed(layer := Layer.PARSE, reasons):
@@ -411,9 +439,16 @@ def _bytes(text: str | bytes) -> bytes:
     raise TypeError(f"a text is str or bytes, not {type(text).__name__}")
 
 
-def _content(data: bytes, principal: str | None) -> str:
+def _tokens(tokens: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if tokens is None else tuple(operator.index(t) for t in tokens)
+
+
+def _content(text: _Text, principal: str | None, with_tokens: bool) -> str:
+    """What a key belongs to. Tokens count where the text alone doesn't tell what was said."""
     who = b"-" if principal is None else b"+" + principal.encode("utf-8", "surrogatepass")
-    return hashlib.sha256(len(who).to_bytes(8, "little") + who + data).hexdigest()
+    said = b"".join(t.to_bytes(8, "little") for t in text.tokens or ()) if with_tokens else b""
+    parts = [len(part).to_bytes(8, "little") + part for part in (who, said, text.data)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def _encode(value: Any) -> tuple[str, str | None]:

@@ -1,6 +1,7 @@
 """The layers that need no store: does the text run to an accepting state, does it parse, does it validate.
 
-accepting   the text's bytes run through the artifact's automaton to a state where it may end
+accepting   the text's bytes run through the artifact's automaton to a state where it may end; or its tokens do, which
+            an artifact with special tokens in its language needs: no text tells them from their spelling
 parse       JSON (RFC 8259) in UTF-8, with two of its "should"s made "must": no name twice in an object, since
             whoever reads the text elsewhere may take the other one; no number beyond a float's range
 schema      the whole schema, by jsonschema-rs, loaded on first use; that judges the keywords which the artifact left
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -39,13 +40,13 @@ _VALIDATORS = {
 }
 
 
-def judge_accepting(artifact: Artifact, data: bytes) -> list[Reason]:
-    """Whether the artifact accepts the text. Cost: linear in the text."""
+def judge_accepting(artifact: Artifact, data: bytes, tokens: Sequence[int] | None = None) -> list[Reason]:
+    """Whether the artifact accepts the text, or the tokens, which must spell it. Cost: linear in them."""
+    if tokens is not None:
+        return _judge_tokens(artifact, data, tokens)
     matcher = Matcher(artifact)
     if matcher.accept_string(data):
-        if matcher.is_accepting():
-            return []
-        return [Reason("the text ends too early", offset=len(data))]
+        return _judge_end(matcher, len(data))
     stop, pending = 0, b""
     for position, byte in enumerate(data):
         pending += bytes((byte,))
@@ -55,6 +56,25 @@ def judge_accepting(artifact: Artifact, data: bytes) -> list[Reason]:
             break
     what = data[stop : stop + 8].decode("utf-8", "backslashreplace")
     return [Reason(f"{what!r} isn't accepted here", offset=stop)]
+
+
+def _judge_end(matcher: Matcher, length: int) -> list[Reason]:
+    return [] if matcher.is_accepting() else [Reason("the text ends too early", offset=length)]
+
+
+def _judge_tokens(artifact: Artifact, data: bytes, tokens: Sequence[int]) -> list[Reason]:
+    """Special tokens may be left out of the text, or be in it by name."""
+    matcher, pack = Matcher(artifact, ()), artifact.pack
+    plain, named = bytearray(), bytearray()
+    for place, token in enumerate(tokens):
+        if not matcher.accept_token(token):
+            return [Reason(f"token {token}, number {place + 1}, isn't accepted here", offset=len(plain))]
+        text = pack.token_bytes(token)
+        plain += text or b""
+        named += (pack.special_text(token) or "").encode() if text is None else text
+    if data not in (plain, named):
+        return [Reason("the text isn't what the tokens spell")]
+    return _judge_end(matcher, len(data))
 
 
 class ParseError(ValueError):
