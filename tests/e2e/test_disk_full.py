@@ -67,6 +67,7 @@ def test_a_full_disk_under_the_server(config: ServerConfig, connect: Connect, di
         with _filled(disk):
             for _ in range(3):
                 _refused(lambda: client.compile("after", fingerprint, kind="regex"))
+            _refused(lambda: client.register_tokenizer(b"another tokenizer" * 1000))
             _refused(lambda: client.promote("n", "prod", 1))
             _refused(lambda: client.publish("n", [before.key]))
             # What's there is served.

@@ -15,7 +15,8 @@ A writer that puts a blob which is there already takes the condemnation back (`C
 compare-and-swap by which step 4 claims the blob. A writer that put before the condemnation has the whole grace
 period to write the record that names its blob. So a blob that's removed is one that nobody can name any more.
 
-Ages are differences of the store's own times, so no clock but the store's matters; leases allow for skew. A run
+Ages are differences of the store's own times, so no clock but the store's makes anything old enough; leases allow for
+skew. A run
 that dies is finished by the next. A dry run (`plan`) tells what a run would do, and changes nothing.
 
 Doesn't handle: refusals, request results and reports of kept artifacts; they're small and stay.
@@ -33,7 +34,7 @@ from .catalog import Catalog
 from .content import CONDEMNED, MAX_RECORD, Digest, blob_key, decode_record, encode_record
 from .index import Table
 from .leases import leased_hashes
-from .names import Author, Changes, Journal, State
+from .names import Author, Changes, Journal, State, Version
 from .names.changes import versions_in_use
 from .names.journal import Decision
 from .signatures import remove_signatures
@@ -81,7 +82,7 @@ class Collector:
         """What `run` would do now. Reads every record; writes only the object that tells the store's time."""
         self._journal.catch_up()
         now, found = self._store_time(), Garbage()
-        found.retired = self._journal.read(lambda state: self._retirable(state, now))
+        found.retired = self._retired(now)
         held = self._journal.read(lambda state: _held(state, found.retired)) | leased_hashes(self._content)
         found.artifacts = self._unnamed(held, now)
         named = self._named_blobs(without=found.artifacts.keys())
@@ -94,7 +95,7 @@ class Collector:
         self._finish(self._journal.read(lambda state: sorted(state.collecting)))
         self._journal.catch_up()
         now, done = self._store_time(), Garbage()
-        done.retired = self._journal.read(lambda state: self._retirable(state, now))
+        done.retired = self._retired(now)
         changes = Changes(self._journal, self._catalog)
         for name, versions in done.retired.items():
             changes.retire(name, versions, self._author)
@@ -112,17 +113,29 @@ class Collector:
                 done.condemned.append(hash_)
         return done
 
-    def _retirable(self, state: State, now: float) -> dict[str, list[int]]:
+    def _retired(self, now: float) -> dict[str, list[int]]:
+        """Versions to retire by name. What writers' clocks make old must be so by the store's, too."""
+        found: dict[str, list[int]] = {}
+        for name, versions in self._journal.read(lambda state: self._retirable(state, now)).items():
+            old = [v.version for v in versions if now - self._published(v) >= self._retention.keep_days * DAY]
+            if old:
+                found[name] = old
+        return found
+
+    def _published(self, version: Version) -> float:
+        return self._store.head(f"journal/{version.revision:020d}").modified
+
+    def _retirable(self, state: State, now: float) -> dict[str, list[Version]]:
         found = {}
         for name, known in state.names.items():
             kept = set(sorted(known.versions)[-self._retention.keep_versions :]) | versions_in_use(known)
             old = [
-                number
-                for number, version in known.versions.items()
+                version
+                for number, version in sorted(known.versions.items())
                 if number not in kept and not version.pinned and _age(version.at, now) >= self._retention.keep_days
             ]
             if old:
-                found[name] = sorted(old)
+                found[name] = old
         return found
 
     def _unnamed(self, held: set[str], now: float) -> dict[str, str]:
@@ -247,7 +260,7 @@ def _held(state: State, retired: dict[str, list[int]]) -> set[str]:
 
 
 def _age(at: str, now: float) -> float:
-    """Days since a time of the journal; for the retention of versions, where a writer's clock may be off."""
+    """Days since a time of the journal, by its writer's clock: a first look, which spares asking the store for all."""
     return (now - datetime.fromisoformat(at).timestamp()) / DAY
 
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from .catalog import TokenizerRecord
 from .content import ContentStore, Digest
+from .store import StoreUnavailable
 
 COMPANIONS = ("generation_config.json", "tokenizer_config.json", "config.json")
+STALE_SECONDS = 3600.0
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -25,6 +29,7 @@ class Workspace:
     def __init__(self, root: Path, content: ContentStore) -> None:
         self._root, self._content = root, content
         root.mkdir(parents=True, exist_ok=True)
+        _sweep(root)
 
     def tokenizer(self, record: TokenizerRecord) -> Path:
         """The path of a registered file. Raises what `ContentStore.get` raises."""
@@ -62,7 +67,23 @@ def _is_whole(place: Path, digest: Digest) -> bool:
 
 
 def _write(place: Path, data: bytes) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    """Raises StoreUnavailable: trying again may help, as with the store itself."""
     staged = place.with_name(f".{secrets.token_hex(8)}")
-    staged.write_bytes(data)
-    staged.replace(place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        staged.write_bytes(data)
+        staged.replace(place)
+    except OSError as error:
+        raise StoreUnavailable(f"workspace/{place.name}", error.strerror or str(error)) from error
+    finally:
+        with suppress(OSError):
+            staged.unlink(missing_ok=True)
+
+
+def _sweep(root: Path) -> None:
+    """Removes what servers that were killed didn't finish."""
+    horizon = time.time() - STALE_SECONDS
+    for staged in root.glob("*/.*"):
+        with suppress(OSError):
+            if staged.stat().st_mtime < horizon:
+                staged.unlink()

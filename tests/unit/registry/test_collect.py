@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,19 @@ def test_a_put_takes_a_condemnation_back(place: Place) -> None:
     place.changes.publish("n", [record.artifact_key], "", ANN)
     place.collect_fully()
     assert place.has(record)
+
+
+def test_a_writers_clock_retires_nothing(place: Place) -> None:
+    """Published a moment ago, by a server whose clock is a year behind."""
+    behind = Journal(place.content, Index(place.folder / "behind.sqlite"), lambda: datetime(2001, 1, 1, tzinfo=UTC))
+    changes = Changes(behind, place.catalog)
+    for number in (1, 2, 3):
+        changes.publish("n", [place.artifact(number).artifact_key], "", ANN)
+    retention = replace(NOW, keep_days=0.04)
+    assert place.collector(retention).plan().retired == {}
+    assert place.collector(retention).run().retired == {}
+    place.grow_old()
+    assert place.collector(retention).plan().retired == {"default/n": [1, 2]}
 
 
 def test_a_put_waits_for_a_removal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
