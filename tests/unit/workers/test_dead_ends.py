@@ -278,3 +278,31 @@ def test_budgets_in_a_batch_end_together() -> None:
 
 def test_pieces_are_distinct() -> None:
     assert len(set(PIECES)) == len(PIECES)
+
+
+# -- numbers that are too large ------------------------------------------------------------------------------------
+
+
+def doubling(levels: int) -> dict[str, object]:
+    """Each level is an object of two of the next: texts double in length, their number is squared."""
+    both = {"type": "object", "required": ["a", "b"], "additionalProperties": False}
+    definitions: dict[str, object] = {
+        f"l{i}": {**both, "properties": {name: {"$ref": f"#/$defs/l{i + 1}"} for name in "ab"}} for i in range(levels)
+    }
+    return {"$ref": "#/$defs/l0", "$defs": {**definitions, f"l{levels}": {"type": "boolean"}}}
+
+
+def test_texts_that_double_with_each_level() -> None:
+    small = Matcher(schema(doubling(5), whitespace="compact"))
+    assert small.completions_left() == 2**32
+    assert mask_of(small, int(small.min_tokens_to_finish())) == {token(chr(123) + chr(34))}
+    large = Matcher(schema(doubling(70), whitespace="compact"))
+    with pytest.raises(OverflowError, match="more than 4194304 bits"):
+        large.completions_left()
+    assert large.min_tokens_to_finish() == math.inf
+    with pytest.raises(ValueError, match="up to inf"):
+        mask_of(large, 1 << 80)
+    middle = Matcher(schema(doubling(40), whitespace="compact"))
+    bound = middle.min_tokens_to_finish()
+    assert 2**40 < bound < 2**50
+    assert mask_of(middle, int(bound)) and mask_of(middle, 1 << 60) == mask_of(middle)

@@ -38,6 +38,8 @@ KEPT_RESULTS = 8
 MANY = 20_000
 """Legal tokens from which on it's faster to run all that don't stay where they are."""
 KEPT_STACKS = 1024
+MOST_GROWTH = 1 << 40
+"""A byte that adds more than this leaves only the exact ways of telling."""
 KEPT_GROWTHS = 50_000
 
 Level = tuple[Stack, tuple[int, ...], int, int]
@@ -71,11 +73,13 @@ class Growth:
             for low, high, node in edges:
                 more = (most[node] if node >= 0 else self.most(node)) - here
                 if more > 0:
+                    more = min(more, MOST_GROWTH)
                     np.maximum(grows[low : high + 1], more, out=grows[low : high + 1])
         self._tables: tuple[list[int], npt.NDArray[np.int64]] = (most, grows)
         pushing = any(node is not None and node < 0 for after in graph.returns for node in after)
         self.fine = pushing
-        token = NEVER if pushing else costs.spelling.widest * int(grows.max())
+        endless = pushing or (grows == MOST_GROWTH).any()
+        token = NEVER if endless else costs.spelling.widest * int(grows.max())
         self.far = [m + token for m in most]
 
     def refine(self) -> list[int]:
@@ -85,8 +89,10 @@ class Growth:
         if not self.fine:
             most, grows = self._tables
             spelled = self._costs.spelling
-            token = int(np.add.reduceat(grows[spelled.blob], spelled.begin).max(initial=0))
-            self.far, self.fine = [m + token for m in most], True
+            if not (grows == MOST_GROWTH).any():
+                token = int(np.add.reduceat(grows[spelled.blob], spelled.begin).max(initial=0))
+                self.far = [m + token for m in most]
+            self.fine = True
         return self.far
 
     def symbol(self, symbol: int) -> int:

@@ -5,6 +5,8 @@ The automaton is deterministic, so different texts are different runs. Over the 
 sum over inner verdicts of products for a composite. Only what can be completed is counted, so a pair that depends
 on itself has infinitely many.
 
+A count that would have more than `MOST_BITS` bits is refused: nested pairs square it with each level.
+
 Values are computed on demand (depth first, no recursion) and kept, per artifact. A pair that's met while it's
 open closes a cycle; everything on a cycle sees infinity before it's closed itself.
 """
@@ -18,6 +20,9 @@ import weakref
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.costs import Key, artifact_costs
 from maskwright.workers.graph import ending_verdicts
+
+MOST_BITS = 1 << 22
+"""Multiplying numbers of this size takes Python tenths of a second."""
 
 Count = int | float
 """An exact int, or `math.inf`."""
@@ -83,13 +88,15 @@ class Counts:
 
 
 def total(products: list[tuple[Count, ...]]) -> Count:
-    """The sum of products, where 0 times infinity is 0."""
+    """The sum of products, where 0 times infinity is 0. Raises OverflowError."""
     out: Count = 0
     for factors in products:
         if 0 in factors:
             continue
         if math.inf in factors:
             return math.inf
+        if sum([int(f).bit_length() for f in factors]) > MOST_BITS:
+            raise OverflowError(f"the number of completions has more than {MOST_BITS} bits")
         product: Count = 1
         for factor in factors:
             product *= factor

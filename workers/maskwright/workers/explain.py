@@ -9,8 +9,11 @@ that alternatives begin with, and in words. Where the text is JSON, the place in
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from maskwright.workers.artifact import Artifact
 
 MOST_ALTERNATIVES = 12
 WHITE_SPACE = frozenset(" \t\n\r")
@@ -71,6 +74,22 @@ class Explanation:
             parts.append("the end of the text")
         at = f" at {self.path}" if self.path else ""
         return f"in {self.frame}{at} from {self.pointer or 'the root'}, expected {' or '.join(parts) or 'nothing'}"
+
+
+_names: weakref.WeakKeyDictionary[Artifact, dict[int, tuple[str, str]]] = weakref.WeakKeyDictionary()
+
+
+def frames_around(artifact: Artifact, numbers: list[int]) -> tuple[tuple[str, str], ...]:
+    """(name, pointer) of frames, the outermost first; one without a pointer has that of the frame around it."""
+    known = _names.setdefault(artifact, {})
+    out, around = list[tuple[str, str]](), ""
+    for number in numbers:
+        if number not in known:
+            known[number] = artifact.frame_name(number)
+        name, pointer = known[number]
+        around = pointer or around
+        out.append((name, around))
+    return tuple(out)
 
 
 def instance_path(text: bytes) -> str:

@@ -32,7 +32,7 @@ from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, instance_path
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path
 from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
@@ -434,7 +434,8 @@ class Matcher:
 
     def completions_left(self) -> int | float:
         """How many texts complete the one so far, itself included if it's complete: an exact int, or `math.inf`.
-        After a stop token it's 1. The int may have a million bits (`maxLength`), more than Python prints at once.
+        After a stop token it's 1. The int may have a million bits (`maxLength`), more than Python prints at once;
+        raises OverflowError beyond 4 million (count.py).
 
         Cost: the first call for an artifact counts what can be reached from here, some ten microseconds an edge and
         the arithmetic of large numbers; later ones, the stack.
@@ -517,18 +518,13 @@ class Matcher:
         )
 
     def _frames(self) -> tuple[tuple[str, str], ...]:
-        """(name, pointer) from the outermost frame to the innermost; a shared frame has its caller's pointer."""
-        a, numbers = self._artifact, [int(self._artifact.automaton.all_control_frame[self._state[0]])]
-        stack = self._state[2]
+        """(name, pointer) from the outermost frame to the innermost."""
+        automaton, stack = self._artifact.automaton, self._state[2]
+        numbers = [int(automaton.all_control_frame[self._state[0]])]
         while stack is not None:
-            numbers.append(int(a.automaton.all_symbol_frame[stack[0]]))
+            numbers.append(int(automaton.all_symbol_frame[stack[0]]))
             stack = stack[2]
-        out, around = list[tuple[str, str]](), ""
-        for number in reversed(numbers):
-            name, pointer = a.frame_name(number)
-            around = pointer or around
-            out.append((name, around))
-        return tuple(out)
+        return frames_around(self._artifact, numbers[::-1])
 
     def dead_end(self, cause: DeadEndCause, detail: str) -> DeadEnd:
         """The failure to raise when no token can be drawn here. Keep its prefix; don't try again."""

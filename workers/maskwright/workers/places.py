@@ -26,6 +26,8 @@ Down = Callable[[Stack], tuple[int, ...]]
 """For an actual stack and each verdict of the frame on top: the bound once that frame has returned."""
 
 DEAD, START = 0, 1
+MAX_PUSHES = 10_000
+"""Symbols that returns may push in one go, as in the matcher: more is taken for an automaton that doesn't end."""
 
 
 class Places:
@@ -83,11 +85,14 @@ class Places:
 
     def _enter(self, node: int, stack: int) -> int:
         """The place that a node begins in, settled."""
-        g = self._graph
+        g, pushes = self._graph, 0
         while True:
             while node < 0:
                 node, symbol = g.composites[-1 - node]
                 stack = self._push(symbol, stack)
+                pushes += 1
+            if pushes > MAX_PUSHES:
+                return DEAD
             popped = self._pop(stack) if g.final[node] else None
             if popped is None:
                 break
@@ -114,7 +119,7 @@ class Places:
             popped = self._pop(stack) if g.verdict[control] >= 0 else None
             then = g.returns[popped[0]][g.verdict[control]] if popped else None
             under = DEAD if popped is None or then is None else self._enter(then, popped[1])
-            if self._ready[under] or under in chain:
+            if self._ready[under] or under in chain or len(chain) > MAX_PUSHES:
                 break
             chain.append(under)
         for here in reversed(chain):
@@ -170,7 +175,7 @@ class Places:
                 if stack not in below:
                     below[stack] = self._down(stack, down)
                 rest = below[stack]
-                value[number] = min((t + rest[v] for v, t in self._costs.vector(control)), default=NEVER)
+                value[number] = min([t + rest[v] for v, t in self._costs.vector(control)] + [NEVER])
         return value[numbers]
 
     def _down(self, stack: int, down: Down) -> tuple[int, ...]:
