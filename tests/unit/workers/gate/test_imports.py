@@ -7,7 +7,8 @@ import sys
 
 CODE = """
 import sys
-for name in ("jsonschema_rs", "prometheus_client", "grpc", "google.protobuf", "maskwright.compiler", "torch", "sqlite_utils"):
+absent = "jsonschema_rs prometheus_client grpc google.protobuf maskwright.compiler torch sqlite_utils"
+for name in absent.split():
     sys.modules[name] = None
 import maskwright.workers.gate, maskwright.workers.gate.__main__
 import maskwright.workers.metrics, maskwright.workers.metrics.evaluate
