@@ -1,6 +1,9 @@
 """A lab on loopback, and Debian's Chromium to look at it with.
 
 Skipped, with the reason, where there's no playwright or no Chromium ($MASKWRIGHT_CHROMIUM, else one on the PATH).
+Playwright's own event loop runs in the thread that starts it for as long as the browser lives, and no other loop can
+run there then. So the browser, and every test here, has a thread of its own, and asyncio's tests keep theirs.
+
 Screenshots of every state go to tests/browser/screenshots, which git ignores.
 """
 
@@ -11,6 +14,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,17 @@ SCREENSHOTS = Path(__file__).parent / "screenshots"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 START_MS = 240_000
 """The compiler's kernels may have to be built first."""
+
+
+_browser_thread = ThreadPoolExecutor(1, "browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Runs a test in the browser's thread."""
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    _browser_thread.submit(pyfuncitem.obj, **arguments).result()
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -51,11 +66,13 @@ def chromium() -> Iterator[Any]:
     path = os.environ.get("MASKWRIGHT_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("no Chromium is here (apt-get install chromium, or set MASKWRIGHT_CHROMIUM)")
-    with playwright.sync_playwright() as started:
-        # The sandbox needs user namespaces, which root in a container hasn't got; the page is our own.
-        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
+    started = _browser_thread.submit(lambda: playwright.sync_playwright().start()).result()
+    # The sandbox needs user namespaces, which root in a container hasn't got; the page is our own.
+    launch = {"executable_path": path, "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
+    browser = _browser_thread.submit(lambda: started.chromium.launch(**launch)).result()
+    yield browser
+    _browser_thread.submit(browser.close).result()
+    _browser_thread.submit(started.stop).result()
 
 
 @pytest.fixture
@@ -80,7 +97,7 @@ def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
 
     yield opened
     for context in contexts:
-        context.close()
+        _browser_thread.submit(context.close).result()
     assert complaints == []
 
 

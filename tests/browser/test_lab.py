@@ -195,8 +195,7 @@ def test_a_link_restores_the_view(open_lab: Open) -> None:
     page.wait_for_selector("#token-count:has-text('0 tokens')")
     take(page, "open bracket")
     page.get_by_label("Find tokens with this text").fill('"')
-    page.wait_for_selector("#tokens tbody tr:nth-child(12)")
-    page.wait_for_timeout(300)
+    page.wait_for_url("**search=**")
 
     def state(of: Any) -> dict[str, Any]:
         return {
