@@ -47,7 +47,10 @@ U32 = npt.NDArray[np.uint32]
 
 LARGE_MASK = 256
 MANY_RESTS = 500_000
-"""Questions to symbols, a microsecond each, before rests are merged first."""
+RESTS_A_RETURN = 8_000
+"""Questions to symbols, in all and for each distinct return, before it pays to merge rests first: a question takes a
+microsecond, to ask a return for all rests takes milliseconds.
+"""
 FEW = 64
 NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 
@@ -114,7 +117,8 @@ def _merge_many(
     for c, w in walked.items():
         f = a.frame_of(c)
         most[f] = max(most.get(f, 0), len(w.residual_codes))
-    if sum(n * int(callers[f]) for f, n in most.items()) < MANY_RESTS:
+    returns = {m for s in a.symbols for m in s.returns if m is not None}
+    if sum(n * int(callers[f]) for f, n in most.items()) < max(MANY_RESTS, RESTS_A_RETURN * len(returns)):
         return None
     return merge_rests(a, walker, follow_bytes(a), lambda: clock.check("rests"))
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.tokens.beside import Beside
 from maskwright.compiler.tokens.kernels import FALSE, TRUE
-from maskwright.compiler.tokens.trie import RestTries
+from maskwright.compiler.tokens.trie import RestTries, build_rest_tries
 from maskwright.compiler.tokens.walk import Walked, Walker
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+
+
+MANY_CODES, MANY_CALLERS = 256, 8
+"""From here on it pays to put a frame's codes into tries first."""
 
 
 @dataclass(slots=True)
@@ -113,7 +117,10 @@ class _Closure:
             self.pass_on(frame, self.pending.pop(frame))
 
     def pass_on(self, callee: int, codes: I64, tries: RestTries | None = None) -> None:
-        for s in self.callers.get(callee, ()):
+        callers = self.callers.get(callee, [])
+        if tries is None and len(codes) >= MANY_CODES and len(callers) >= MANY_CALLERS:
+            tries = build_rest_tries(codes, self.a.frame_info(callee).verdicts, self.walker.tokens)
+        for s in callers:
             self.check()
             out = self.walker.worth(self.walker.returns(s), codes, tries)
             if self.rests is not None:
@@ -128,17 +135,16 @@ class _Closure:
         for callee, symbols in self.callers.items():
             if callee >= a.first_frame and a.start is not None:
                 out.codes[callee] = self.worth_something(symbols)
-        for s in range(a.first_symbol, a.n_symbols):
-            sym = a.symbol(s)
-            known = out.codes[sym.callee]
-            value = np.full(len(known), FALSE, dtype=np.int64)
-            for codes, worth in self.values[s]:
-                if known is codes:
-                    value = worth
-                else:
-                    kept = contains(known, codes)
-                    value[np.searchsorted(known, codes[kept])] = worth[kept]
-            out.gather[s] = places(out.codes[sym.caller], value)
+        for callee, symbols in self.callers.items():
+            known = out.codes[callee]
+            passes = [codes for codes, _ in self.values[symbols[0]]]
+            kept = [contains(known, codes) for codes in passes]
+            at = [np.searchsorted(known, codes[k]) for codes, k in zip(passes, kept, strict=True)]
+            for s in symbols:
+                value = np.full(len(known), FALSE, dtype=np.int64)
+                for k, where, (_, worth) in zip(kept, at, self.values[s], strict=True):
+                    value[where] = worth[k]
+                out.gather[s] = places(out.codes[a.symbol(s).caller], value)
         return out
 
     def worth_something(self, symbols: list[int]) -> I64:
