@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -115,6 +118,17 @@ def test_the_environment_names_a_source(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sources.os, "environ", {})
     plugins.vllm()
     plugins.sglang()
+
+
+def test_what_engines_load_is_light() -> None:
+    code = (
+        "import sys, maskwright.workers.adapters.plugins as p; p.vllm(); p.sglang(); "
+        "heavy = ('torch', 'transformers', 'vllm', 'sglang', 'grpc', 'numba', 'lark'); "
+        "print(sorted(m for m in sys.modules if m.split('.')[0] in heavy))"
+    )
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("MASKWRIGHT_")}
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=clean)
+    assert out.stdout.strip() == "[]"
 
 
 def test_another_tokenizer_is_refused() -> None:

@@ -16,6 +16,14 @@ NAMES = ["a", "b", "ab", "é"]
 STRINGS = ["", "a", "b", "ab", "ba", "aab", "é\n", '"']
 NUMBERS = [0, 1, 2, 3, -1, -2, 10, 12, 0.5, 1.5, -0.25, 2.75]
 PATTERNS = ["^a", "b$", "^[ab]*$", "a.*b", "^.{2}$"]
+FORMATS = {
+    "ipv4": ["1.2.3.4", "1.2.3.256"],
+    "date": ["2024-02-29", "2023-02-29"],
+    "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"],
+    "json-pointer": ["/a~1b", "/~"],
+}
+"""Exact ones, with texts that have them or nearly so."""
+DRAFTS = {2020: "2020-12", 2019: "2019-09", 7: "7", 6: "6", 4: "4"}
 
 
 class SchemaMaker:
@@ -27,13 +35,18 @@ class SchemaMaker:
         while isinstance(out, bool):
             out = self.sub(3)
         if self.recursion:
-            out["$defs"] = {"d0": self.sub(2), "d1": self.sub(1)}
+            out[self.definitions] = {"d0": self.sub(2), "d1": self.sub(1)}
         return out
+
+    @property
+    def definitions(self) -> str:
+        return "$defs" if self.draft >= 2019 else "definitions"
 
     def sub(self, depth: int) -> Any:
         rng = self.rng
         if rng.random() < 0.06:
-            return rng.random() < 0.7
+            accepts = rng.random() < 0.7
+            return accepts if self.draft > 4 else {} if accepts else {"not": {}}
         if depth <= 0:
             return self.leaf()
         out: dict[str, Any] = {}
@@ -52,16 +65,10 @@ class SchemaMaker:
             self.combine,
             self.negate,
         ]
-        some += [
-            self.conditional,
-            self.strings,
-            self.numbers,
-            self.enum,
-            self.depend,
-            self.counts,
-            self.contains,
-        ]
-        some += [self.unevaluated]
+        some += [self.strings, self.numbers, self.enum, self.depend, self.counts, self.unique, self.formats]
+        some += [self.conditional] if self.draft >= 7 else []
+        some += [self.contains] if self.draft >= 6 else []
+        some += [self.unevaluated] if self.draft >= 2019 else []
         return some + ([self.ref] if self.recursion else [])
 
     def leaf(self) -> Any:
@@ -84,7 +91,7 @@ class SchemaMaker:
             out["additionalProperties"] = rng.choice([False, False, self.sub(depth)])
         if rng.random() < 0.2:
             out["patternProperties"] = {p: self.sub(depth) for p in rng.sample(PATTERNS, rng.choice([1, 1, 2]))}
-        if rng.random() < 0.15:
+        if rng.random() < 0.15 and self.draft >= 6:
             out["propertyNames"] = rng.choice([{"maxLength": 1}, {"pattern": "^a"}, {"enum": NAMES[:2]}])
         return out
 
@@ -94,7 +101,13 @@ class SchemaMaker:
         if rng.random() < 0.7:
             out["items"] = self.sub(depth)
         if rng.random() < 0.4:
-            out["prefixItems"] = [self.sub(depth) for _ in range(rng.choice([1, 2]))]
+            prefix = [self.sub(depth) for _ in range(rng.choice([1, 2]))]
+            if self.draft >= 2020:
+                out["prefixItems"] = prefix
+            elif "items" in out and rng.random() < 0.7:
+                out["additionalItems"], out["items"] = out["items"], prefix
+            else:
+                out["items"] = prefix
         if rng.random() < 0.4:
             out["minItems"] = rng.randint(0, 2)
         if rng.random() < 0.3:
@@ -127,27 +140,42 @@ class SchemaMaker:
 
     def numbers(self, depth: int) -> dict[str, Any]:
         keyword = self.rng.choice(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+        if self.draft == 4 and keyword.startswith("exclusive"):
+            return {keyword: self.rng.random() < 0.7, keyword[9:].lower(): self.rng.choice(NUMBERS)}
         return {keyword: self.rng.choice([0.5, 1.5, 2, 0.25, 3] if keyword == "multipleOf" else NUMBERS)}
 
     def enum(self, depth: int) -> dict[str, Any]:
         rng = self.rng
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and self.draft >= 6:
             return {"const": self.value(1)}
         return {"enum": [self.value(1) for _ in range(rng.choice([1, 2, 3]))]}
 
     def depend(self, depth: int) -> dict[str, Any]:
         keyword = self.rng.choice(["dependentRequired", "dependentSchemas"])
         value = self.names() if keyword == "dependentRequired" else self.sub(depth)
+        keyword = keyword if self.draft >= 2019 else "dependencies"
         return {keyword: {self.rng.choice(NAMES): value}}
 
     def counts(self, depth: int) -> dict[str, Any]:
         return self.rng.choice([{"minProperties": 1}, {"maxProperties": self.rng.randint(0, 2)}])
 
+    def unique(self, depth: int) -> dict[str, Any]:
+        """Over few values, so that it's enforced."""
+        rng = self.rng
+        items = rng.choice(
+            [{"enum": [self.value(1) for _ in range(3)]}, {"type": "boolean"}, {"type": ["null", "boolean"]}]
+        )
+        return {"items": items, "uniqueItems": rng.random() < 0.9}
+
+    def formats(self, depth: int) -> dict[str, Any]:
+        since = {"ipv4": 4, "json-pointer": 6, "date": 7, "uuid": 2019}  # another validator goes by the draft
+        return {"format": self.rng.choice([name for name in FORMATS if since[name] <= self.draft])}
+
     def contains(self, depth: int) -> dict[str, Any]:
         out: dict[str, Any] = {"contains": self.sub(depth)}
-        if self.rng.random() < 0.4:
+        if self.rng.random() < 0.4 and self.draft >= 2019:
             out["minContains"] = self.rng.randint(0, 2)
-        if self.rng.random() < 0.4:
+        if self.rng.random() < 0.4 and self.draft >= 2019:
             out["maxContains"] = self.rng.randint(0, 2)
         return out
 
@@ -158,7 +186,10 @@ class SchemaMaker:
         return {**beside(depth), keyword: self.rng.choice([False, False, self.sub(depth - 1)])}
 
     def ref(self, depth: int) -> dict[str, Any]:
-        return {"$ref": self.rng.choice(["#", "#/$defs/d0", "#/$defs/d1"])}
+        name = self.rng.choice(["#", f"#/{self.definitions}/d0", f"#/{self.definitions}/d1"])
+        if self.rng.random() < 0.2 and name == "#" and self.draft >= 2019:
+            return {"$recursiveRef" if self.draft == 2019 else "$dynamicRef": "#"}
+        return {"$ref": name}
 
     def value(self, depth: int) -> Any:
         rng = self.rng
@@ -172,7 +203,7 @@ class SchemaMaker:
         if kind == "number":
             return rng.choice(NUMBERS)
         if kind == "string":
-            return rng.choice(STRINGS)
+            return rng.choice(STRINGS if rng.random() < 0.8 else [text for texts in FORMATS.values() for text in texts])
         if kind == "array":
             return [self.value(depth - 1) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
         return {n: self.value(depth - 1) for n in rng.sample([*NAMES, "c"], rng.choice([0, 1, 1, 2, 2, 3]))}

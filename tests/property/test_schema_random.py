@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from random_schemas import SchemaMaker, accepts_in_some_order
+from random_schemas import DRAFTS, SchemaMaker, accepts_in_some_order
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, accepts, verify
 from maskwright.compiler.diagnostics import Code, CompileError
@@ -56,15 +56,24 @@ def orders(value: Any) -> Iterator[Any]:
         yield value
 
 
-def compare(seed: int, options: CompileOptions, layout: dict[str, Any], instances: int = 25) -> int:
+ORACLES: dict[int, Any] = {
+    2020: jsonschema_rs.Draft202012Validator,
+    2019: jsonschema_rs.Draft201909Validator,
+    7: jsonschema_rs.Draft7Validator,
+    6: jsonschema_rs.Draft6Validator,
+    4: jsonschema_rs.Draft4Validator,
+}
+
+
+def compare(seed: int, options: CompileOptions, layout: dict[str, Any], instances: int = 25, draft: int = 2020) -> int:
     """The number of instances compared for one random schema."""
-    maker = SchemaMaker(random.Random(seed))
+    maker = SchemaMaker(random.Random(seed), draft=draft)
     schema = maker.schema()
     automaton = automaton_of(schema, options)
     if isinstance(automaton, str):
-        assert automaton in ("INVALID_SOURCE", "LIMIT_EXCEEDED"), (automaton, schema)
+        assert automaton in ("INVALID_SOURCE", "LIMIT_EXCEEDED", "UNSUPPORTED_KEYWORD"), (automaton, schema)
         return 0
-    oracle = jsonschema_rs.Draft202012Validator(schema)
+    oracle = ORACLES[draft](schema, validate_formats=True)
     counts = "maxProperties" in json.dumps(schema)
     for _ in range(instances):
         value = maker.value(2)
@@ -78,6 +87,13 @@ def compare(seed: int, options: CompileOptions, layout: dict[str, Any], instance
 def test_random_schemas(block: int) -> None:
     pairs = sum(compare(seed, CompileOptions(), {}) for seed in range(block * 25, block * 25 + 25))
     assert pairs > 250
+
+
+@pytest.mark.parametrize("draft", [2019, 7, 6, 4])
+def test_older_drafts(draft: int) -> None:
+    options = CompileOptions(draft=DRAFTS[draft])  # type: ignore[arg-type]
+    pairs = sum(compare(seed, options, {}, draft=draft) for seed in range(4000 + draft, 4040 + draft))
+    assert pairs > 400
 
 
 def test_compact() -> None:
@@ -100,7 +116,7 @@ def test_any_property_order(block: int) -> None:
         automaton = automaton_of(schema, CompileOptions(property_order="any"))
         if isinstance(automaton, str):
             continue
-        oracle = jsonschema_rs.Draft202012Validator(schema)
+        oracle = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
         counts = "maxProperties" in json.dumps(schema)
         for _ in range(15):
             value = maker.value(2)

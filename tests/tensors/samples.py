@@ -72,6 +72,16 @@ def compiled() -> dict[str, Artifact]:
     return {name: Artifact.from_bytes(r.to_bytes(), pack) for name, r in data.items()}
 
 
+@functools.cache
+def symbols_artifact() -> Artifact:
+    """A grammar whose symbols are special tokens, also the stop token."""
+    tokens: list[bytes | None] = [*(bytes([b]) for b in range(256)), b"ab", None, None, None]
+    names = {257: "<|x|>", 258: "<|call|>", 259: "<|end|>"}
+    vocabulary = Vocabulary.from_tokens(tokens, names, [259])
+    result = Compiler(vocabulary).compile_lark('start: (<|call|> "ab"+ <|end|>)+ <|x|>?')
+    return Artifact.from_bytes(result.to_bytes(), VocabularyPack.from_bytes(vocabulary.pack_bytes()))
+
+
 def next_token(rng: random.Random, matcher: Matcher, mask: np.ndarray) -> int:
     """Mostly a legal token, the short ones as often as all others; sometimes any number."""
     matcher.fill_next_token_bitmask(mask, 0)

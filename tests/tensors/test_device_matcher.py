@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from samples import compiled, next_token, random_artifact, toy_artifact
+from samples import compiled, next_token, random_artifact, symbols_artifact, toy_artifact
 
 torch = pytest.importorskip("torch", reason="torch isn't installed (make test-adapters)")
 
@@ -84,6 +84,11 @@ def test_compiled_sources_with_loops_of_fixed_length() -> None:
 
 def test_compiled_sources_in_the_kernel() -> None:
     compare(list(compiled().values()), "kernel", batch=6, steps=20)
+
+
+@pytest.mark.parametrize("form", ["operations", "kernel"])
+def test_special_tokens_as_symbols(form: str) -> None:
+    compare([symbols_artifact()], form, batch=4, steps=40 if form != "kernel" else 15)
 
 
 @pytest.mark.parametrize("form", FORMS)

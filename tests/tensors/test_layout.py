@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from samples import compiled, next_token, random_artifact, toy_artifact
+from samples import compiled, next_token, random_artifact, symbols_artifact, toy_artifact
 
 from maskwright.workers import Artifact, DeadEnd, Matcher, WrongVocabulary, allocate_token_bitmask
 from maskwright.workers.errors import TablesRefused
@@ -30,7 +30,7 @@ class Walker:
     def accept(self, token: int) -> bool:
         if not 0 <= token < self.l.vocab_size or not self.mask()[token >> 5] >> (token & 31) & 1:
             return False
-        if self.l.is_stop[token]:
+        if self.l.is_stop[token] and self.entry & 1:
             self.entry = 3
             return True
         data = self.l.token_bytes[self.l.token_start[token] : self.l.token_start[token + 1]].tolist()
@@ -114,6 +114,13 @@ def test_stop_tokens_are_bound_when_tables_are_laid_out() -> None:
     flat = compiled()["flat"]
     brace = next(t for t in range(flat.vocab_size) if flat.pack.token_bytes(t) == b"}")
     compare([flat, compiled()["any"]], 150, (brace, flat.vocab_size - 1))
+
+
+def test_special_tokens_as_symbols() -> None:
+    layout = compare([symbols_artifact()], 200)
+    assert layout.longest == 9
+    text, stop = symbols_artifact(), symbols_artifact().pack.stop_token_ids[0]
+    compare([text], 100, (stop, stop - 1))
 
 
 def test_bounds() -> None:

@@ -117,7 +117,8 @@ class Compiler:
             dfa = compile_pattern(
                 pattern, self.options.regex_dialect, mode="full", limits=self.limits, deadline=deadline
             )
-            budget = Budget(self.limits.states, deadline, self.limits.compile_seconds)
+            seconds = self.limits.compile_seconds
+            budget = Budget(self.limits.states, deadline, seconds, "bytes", span=(0, len(pattern)))
             frame = DfaFrame(to_bytes(dfa, "utf8", budget))
             raw = explore(frame, self.prepared.library, limits=self.limits, deadline=deadline)
             return _Front(specialise(raw, self.limits))

@@ -4,18 +4,23 @@ text of the grammar, padding, tokens that span many syntactic units, bytes of ch
 
 from __future__ import annotations
 
+import gc
 import math
 import random
+import weakref
 
 import numpy as np
 import pytest
 from compiled import PIECES, STOP, lark, mask_of, regex, schema, token, vocabulary
 
+from maskwright.compiler import Compiler
 from maskwright.workers import (
+    Artifact,
     BatchMatcher,
     DeadEnd,
     DeadEndCause,
     Matcher,
+    VocabularyPack,
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
 )
@@ -280,6 +285,45 @@ def test_pieces_are_distinct() -> None:
     assert len(set(PIECES)) == len(PIECES)
 
 
+# -- special tokens as symbols, and memory -------------------------------------------------------------------------
+
+
+def test_budgets_and_counts_with_special_tokens_as_symbols() -> None:
+    """<|end|> must be written before the text may end; a symbol is one token, its spelling none at all."""
+    m = Matcher(lark('start: word* <|end|> [word <|end|>]\nword: /[a-z]{2}/'))
+    assert m.min_tokens_to_finish() == 2 and mask_of(m, 2) == {END}
+    assert m.accept_token(ord("a"))
+    assert m.min_tokens_to_finish() == 3
+    assert not mask_of(m, 3) & {END, STOP} and ord("b") in mask_of(m, 3)
+    assert m.accept_token(ord("b")) and m.accept_token(END)
+    assert m.is_accepting() and m.min_tokens_to_finish() == 1
+    assert mask_of(m, 1) == mask_of(m, 2) == {STOP}
+    assert mask_of(m, 3) == {STOP, token("na"), token("me"), token("re")}
+    assert ord("x") in mask_of(m, 4)
+    assert m.completions_left() == 1 + 26 * 26
+    rng = random.Random(3)
+    for extra in (0, 1, 6):
+        m.reset()
+        remaining = int(m.min_tokens_to_finish()) + extra
+        while not m.is_terminated():
+            assert m.accept_token(rng.choice(sorted(mask_of(m, remaining))))
+            remaining -= 1
+        assert remaining >= 0
+
+
+def test_what_is_kept_for_an_artifact_goes_with_it() -> None:
+    vocab = vocabulary(7)
+    loaded = VocabularyPack.from_bytes(vocab.pack_bytes())
+    artifact = Artifact.from_bytes(Compiler(vocab).compile_json_schema(NESTED).to_bytes(), loaded)
+    m = Matcher(artifact)
+    assert m.min_tokens_to_finish() and m.completions_left() and m.explain() and m.find_jump_forward_tokens() == []
+    mask_of(m, 50)
+    alive = weakref.ref(artifact), weakref.ref(loaded)
+    del m, artifact, loaded
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+
+
 # -- numbers that are too large ------------------------------------------------------------------------------------
 
 
@@ -301,7 +345,7 @@ def test_texts_that_double_with_each_level() -> None:
         large.completions_left()
     assert large.min_tokens_to_finish() == math.inf
     with pytest.raises(ValueError, match="up to inf"):
-        mask_of(large, 1 << 80)
+        mask_of(large, 1 << 61)
     middle = Matcher(schema(doubling(40), whitespace="compact"))
     bound = middle.min_tokens_to_finish()
     assert 2**40 < bound < 2**50

@@ -244,8 +244,9 @@ class Budget:
         return found
 
 
+_Sets = dict[tuple[frozenset[int], bool], Growth]
 _growths: weakref.WeakKeyDictionary[Artifact, dict[frozenset[int], Growth]] = weakref.WeakKeyDictionary()
-_pack_growths: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Growth]] = weakref.WeakKeyDictionary()
+_packs: weakref.WeakKeyDictionary[VocabularyPack, _Sets] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
 
 
@@ -256,9 +257,9 @@ def artifact_growth(artifact: Artifact, without: frozenset[int]) -> Growth:
         mine = _growths.setdefault(artifact, {})
         found = mine.get(without)
         if found is None:
-            packs = _pack_growths.setdefault(artifact.pack, {})
-            base = packs.get(without)
+            packs, key = _packs.setdefault(artifact.pack, {}), (without, artifact.has_specials)
+            base = packs.get(key)
             if base is None and costs.base is not None:
-                base = packs[without] = Growth(costs.base, None)
+                base = packs[key] = Growth(costs.base, None)
             found = mine[without] = Growth(costs, base)
         return found

@@ -97,7 +97,9 @@ class Costs:
                     todo.extend(missing)
                     continue
                 takes = key[0] >= 0 and self.cheapest.choice(*key) is not None
-                known[key] = takes + min(sum([known[k] for k in running]) for running in begun.pop(key))
+                # Inside a special token's symbol no token begins.
+                least = min([sum([known[k] for k in running]) for running in begun.pop(key)], default=NEVER)
+                known[key] = takes + least
             todo.pop()
         return known[node, verdict]
 
@@ -136,7 +138,8 @@ class Costs:
         return bytes(text), places
 
 
-_packs: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Costs]] = weakref.WeakKeyDictionary()
+_Sets = dict[tuple[frozenset[int], bool], Costs]
+_packs: weakref.WeakKeyDictionary[VocabularyPack, _Sets] = weakref.WeakKeyDictionary()
 _artifacts: weakref.WeakKeyDictionary[Artifact, dict[frozenset[int], Costs]] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
 
@@ -144,16 +147,17 @@ _making = threading.Lock()
 def artifact_costs(artifact: Artifact, without: frozenset[int] = frozenset()) -> Costs:
     """The bounds of an artifact where the text tokens `without` are stop tokens; made on first use.
 
-    Cost: 5 ms at the median of real schemas, about 2 us an edge; for the pack 40 ms, once.
+    Cost: some milliseconds at the median of real schemas, about 2 us an edge; for the pack 40 ms, once.
     """
     with _making:
         mine = _artifacts.setdefault(artifact, {})
         found = mine.get(without)
         if found is None:
-            spelled = spelling(artifact.pack, without)
+            key = (without, artifact.has_specials)
+            spelled = spelling(artifact.pack, *key)
             packs = _packs.setdefault(artifact.pack, {})
-            base = packs.get(without)
+            base = packs.get(key)
             if base is None:
-                base = packs[without] = Costs(pack_graph(artifact.pack), spelled, None)
+                base = packs[key] = Costs(pack_graph(artifact.pack), spelled, None)
             found = mine[without] = Costs(artifact_graph(artifact), spelled, base)
         return found

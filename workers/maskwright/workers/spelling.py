@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.workers.fingerprint import TEXT
+from maskwright.workers.fingerprint import SPECIAL, TEXT
 from maskwright.workers.pack import VocabularyPack
+from maskwright.workers.specials import FIRST_MARK, LENGTH, spell_special
 
 Group = tuple[dict[bytes, int], int]
 """Byte strings that share their first two bytes -> the lowest id, and the length of the longest."""
@@ -35,28 +36,33 @@ class Columns:
 
 
 class Spelling:
-    """The tokens of a pack by their bytes. `without`: ids that don't count, since they're stop tokens.
+    """The tokens of a pack by their bytes. `without`: ids that don't count, since they're stop tokens. `specials`:
+    special tokens count, by their symbols (specials.py), and text tokens with bytes that symbols are made of don't.
+    The pack itself isn't kept.
 
-    usable: 256 flags, whether some token is exactly that byte. offsets, lengths: of all ids in `blob`. begin: offsets
-    of those that have bytes or a name.
+    usable: 256 flags, whether some token is exactly that byte, or a symbol holds it. offsets, lengths: of all ids in
+    `blob`. begin: where those that have bytes or a name are stored.
     by_length: text ids that count, longest first. widest: the length of the longest.
     """
 
     __slots__ = (
-        "_columns", "_counted", "_groups", "_ids", "_keys", "_pack", "begin", "blob", "by_length", "lengths", "offsets",
-        "usable", "widest",
+        "_alone", "_columns", "_counted", "_groups", "_ids", "_keys", "_stored", "_whole", "begin", "blob", "by_length",
+        "lengths", "offsets", "usable", "widest",
     )  # fmt: skip
 
-    def __init__(self, pack: VocabularyPack, without: frozenset[int] = frozenset()) -> None:
-        self._pack = pack
+    def __init__(self, pack: VocabularyPack, without: frozenset[int] = frozenset(), specials: bool = False) -> None:
+        flags = pack.section("token_flags")
         self.blob: npt.NDArray[np.uint8] = pack.section("token_blob")
         self.offsets: npt.NDArray[np.int64] = pack.section("token_offsets").astype(np.int64)
         self.lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
-        self._counted: npt.NDArray[np.bool_] = pack.section("token_flags") == TEXT
+        self.begin = self.offsets[:-1][self.lengths > 0]
+        self._stored, self._whole = len(self.blob), self.lengths > 0
+        self._counted: npt.NDArray[np.bool_] = flags == TEXT
         self._counted[sorted(without)] = False
+        if specials:
+            self._add_specials(flags)
         ids = np.flatnonzero(self._counted)
         self.widest = int(self.lengths[ids].max(initial=0))
-        self.begin = self.offsets[:-1][self.lengths > 0]
         self.by_length = ids[np.argsort(-self.lengths[ids], kind="stable")]
         first = self.blob[self.offsets[ids]].astype(np.int64)
         long = self.lengths[ids] > 1
@@ -69,7 +75,22 @@ class Spelling:
         self._columns: dict[bytes, Columns] = {}
         single = np.zeros(256, np.uint8)
         single[first[~long]] = 1
+        self._alone: bytes = single.tobytes()
+        if specials:
+            single[FIRST_MARK:] = 1
         self.usable: bytes = single.tobytes()
+
+    def _add_specials(self, flags: npt.NDArray[np.uint8]) -> None:
+        marked = np.zeros(len(flags), bool)
+        marked[self._whole] = np.maximum.reduceat(self.blob, self.begin) >= FIRST_MARK
+        self._counted &= ~marked
+        ids = np.flatnonzero(flags == SPECIAL)
+        symbols = b"".join(spell_special(token) for token in ids.tolist())
+        self.offsets, self.lengths = self.offsets.copy(), self.lengths.copy()
+        self.offsets[ids] = len(self.blob) + LENGTH * np.arange(len(ids))
+        self.lengths[ids] = LENGTH
+        self.blob = np.concatenate([self.blob, np.frombuffer(symbols, np.uint8)])
+        self._counted[ids] = True
 
     def sort(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Those that count, longest first."""
@@ -82,9 +103,10 @@ class Spelling:
         """
         found = self._columns.get(stay)
         if found is None:
-            inside = np.minimum.reduceat(np.frombuffer(stay, np.uint8)[self.blob], self.begin)
+            stored = self.blob[: self._stored]
             leaves = np.zeros(len(self.lengths), bool)
-            leaves[self.lengths > 0] = inside == 0
+            leaves[self._whole] = np.minimum.reduceat(np.frombuffer(stay, np.uint8)[stored], self.begin) == 0
+            leaves |= self.offsets[:-1] >= self._stored  # symbols
             ids = self.by_length[leaves[self.by_length]]
             begin, lengths = self.offsets[ids], self.lengths[ids]
             longer = [int(np.searchsorted(-lengths, -p, "left")) for p in range(int(lengths.max(initial=0)))]
@@ -101,7 +123,8 @@ class Spelling:
             start, end = np.searchsorted(self._keys, [key, key + 1])
             found: dict[bytes, int] = {}
             for token in self._ids[start:end].tolist():
-                found.setdefault(self._pack.text_bytes(token), token)
+                begin = self.offsets[token]
+                found.setdefault(self.blob[begin : begin + self.lengths[token]].tobytes(), token)
             group = self._groups[key] = (found, max(map(len, found), default=0))
         return group
 
@@ -115,7 +138,7 @@ class Spelling:
 
     def prefixes(self, text: bytes) -> Iterator[int]:
         """Lengths of the prefixes of `text` that are tokens, ascending."""
-        if text and self.usable[text[0]]:
+        if text and self._alone[text[0]]:
             yield 1
         if len(text) > 1:
             found, longest = self._group(text[0], text[1] + 1)
@@ -132,16 +155,19 @@ class Spelling:
                     yield token
 
 
-_made: weakref.WeakKeyDictionary[VocabularyPack, dict[frozenset[int], Spelling]] = weakref.WeakKeyDictionary()
+_made: weakref.WeakKeyDictionary[VocabularyPack, dict[tuple[frozenset[int], bool], Spelling]] = (
+    weakref.WeakKeyDictionary()
+)
 _making = threading.Lock()
 
-def spelling(pack: VocabularyPack, without: frozenset[int] = frozenset()) -> Spelling:
+
+def spelling(pack: VocabularyPack, without: frozenset[int] = frozenset(), specials: bool = False) -> Spelling:
     """Made on first use, about 20 ms for 128k tokens, and kept with the pack."""
     with _making:
         of_pack = _made.setdefault(pack, {})
-        found = of_pack.get(without)
+        found = of_pack.get((without, specials))
         if found is None:
             while len(of_pack) >= KEPT:
                 of_pack.pop(next(iter(of_pack)))
-            found = of_pack[without] = Spelling(pack, without)
+            found = of_pack[without, specials] = Spelling(pack, without, specials)
         return found

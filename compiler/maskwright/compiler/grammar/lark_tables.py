@@ -24,8 +24,12 @@ from lark.lexer import ContextualLexer, UnlessCallback
 from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser, _Parser
 
-from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.program import parse_terminal
+from maskwright.compiler.grammar.templates import check_templates
+
+MAX_RULES = 3_000
+"""Alternatives that lark analyses; its sets take time that grows with their square."""
 
 END = "$END"
 BUNDLED = ("common", "unicode", "python", "lark")
@@ -123,6 +127,7 @@ def read_tables(grammar: str, start: str = "start", declared: frozenset[str] = f
     %declare and for foreign imports.
     """
     try:
+        check_templates(grammar, [_bundled_grammar])
         lark = _Reader(
             grammar,
             parser="lalr",
@@ -162,6 +167,8 @@ class _WatchedParser(LALR_Parser):
     """Lark's parser; the conflicts that its analysis meets are kept."""
 
     def __init__(self, parser_conf: Any, debug: bool = False, strict: bool = False) -> None:
+        if len(parser_conf.rules) > MAX_RULES:
+            raise LimitExceeded("grammar_rules", MAX_RULES, len(parser_conf.rules), "lark")
         analysis = LALR_Analyzer(parser_conf, debug=debug, strict=strict)
         start = parser_conf.start[0]
         try:

@@ -34,6 +34,7 @@ from maskwright.compiler.schema.document import Document
 from maskwright.compiler.schema.formula import Space
 from maskwright.compiler.schema.front import deep_recursion
 from maskwright.compiler.schema.goals import Goal
+from maskwright.compiler.schema.keywords import DRAFTS
 from maskwright.compiler.schema.languages import Languages
 from maskwright.compiler.schema.layout import root_nest
 from maskwright.compiler.schema.lower import Lowering
@@ -290,7 +291,7 @@ class _Builder:
     def value(self, schema: Any, pointer: str) -> list[Frame]:
         """Frames that together read a value of the schema. Faults are collected."""
         try:
-            document = Document(read_source(schema, self.limits))
+            document = Document(read_source(schema, self.limits), DRAFTS[self.options.draft])
         except CompileError as e:
             self.faults += [_below(d, pointer) for d in e.diagnostics]
             return []

@@ -105,6 +105,15 @@ DEPARTURES = (
         "negative places too.",
         other=True,
     ),
+    Departure(
+        "Formats count in every draft",
+        {"$schema": "http://json-schema.org/draft-07/schema#", "format": "uuid"},
+        '"none"',
+        '"2eb8aa08-aa98-11ea-b4aa-73b441d16380"',
+        "A draft lets formats that it doesn't know pass. Writers of older drafts use later formats all the same, and "
+        'mean them. `formats="annotate"` enforces none.',
+        other=True,
+    ),
 )
 
 

@@ -175,8 +175,11 @@ class Values:
 
         def make() -> Frame:
             limit = self.limits.states
-            table = free_number() if free else judge_numbers(self.space, must, watched, pointer, limit)
-            return TableFrame("number", self.bounds.number(table, must, limit), pointer)
+            try:
+                table = free_number() if free else judge_numbers(self.space, must, watched, pointer, limit)
+                return TableFrame("number", self.bounds.number(table, must, limit), pointer)
+            except LimitExceeded as error:
+                raise error.near(pointer) from None
 
         if self.options.default_max_digits is None and (free or (not watched and isinstance(must.payload, Integer))):
             return self.shared("number" if free else "integer", make)
@@ -198,6 +201,7 @@ class Values:
             return self._counted(lengths, watched, pointer)
         if any(True for f in (must, *watched) for _ in string_sets(f)):
             return GuardedFrame(self.strings, must, watched, pointer)
+        must = must if watched else self._uncounted(must)
         try:
             return self._judged(must, watched, pointer)
         except LimitExceeded as e:
@@ -206,6 +210,22 @@ class Values:
                 raise
         self._lengthless.add(must)
         return self._string(free, (), pointer)
+
+    def _uncounted(self, must: Formula) -> Formula:
+        """What must hold, without upper bounds on the length that a pattern or format beside them keeps by itself."""
+        parts = dict.fromkeys(conjuncts(must))
+        for bound in list(parts):
+            length = bound.payload
+            if not isinstance(length, Length) or length.low or length.high is None:
+                continue
+            for atom in list(parts):
+                shorter = self.languages.within(atom, length.high)
+                if shorter is not None:
+                    del parts[bound]
+                    del parts[atom]
+                    parts[shorter] = None
+                    break
+        return self.space.all(parts)
 
     def _leave_lengths(self, schemas: tuple[Schema, ...]) -> None:
         for schema in (s for top in schemas for s in self.lowering.same_value(top).values()):

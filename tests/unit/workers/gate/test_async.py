@@ -42,7 +42,7 @@ async def test_hooks_may_be_async(artifact: Artifact, store: SqliteStore) -> Non
     first = await gate.commit_async(TEXT, "k", _pay, ended="stop", principal="ann")
     assert first == Committed("k", "paid")
     assert isinstance(await gate.commit_async(TEXT, "k", _pay, ended="stop", principal="ann"), Duplicate)
-    assert isinstance(gate.commit(TEXT, "k", _pay, ended="stop", principal="ann"), Duplicate)
+    assert isinstance(gate.commit(TEXT, "k", lambda r: None, ended="stop", principal="ann"), Duplicate)
     rejected = [
         await gate.commit_async(TEXT, "late", _pay, ended="stop", principal="ann"),
         await gate.commit_async(TEXT, "k2", _pay, ended="stop", principal="eve"),

@@ -328,6 +328,19 @@ def test_a_result_that_cant_be_recorded_is_in_doubt(
     assert "no space" in outcome.cause
 
 
+def test_a_key_that_cant_be_freed_is_in_doubt(
+    gate: CommitGate, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise StoreError("calls.sqlite", "no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "release", full)
+        outcome = gate.commit(TEXT, "k", Bank(error=NotDone()), ended="stop")
+    assert isinstance(outcome, InDoubt)
+    assert "no space" in outcome.cause
+
+
 def test_wrong_use(gate: CommitGate) -> None:
     for key in ("", "k" * 513):
         with pytest.raises(ValueError, match="key"):
@@ -342,8 +355,20 @@ def test_wrong_use(gate: CommitGate) -> None:
 
     with pytest.raises(TypeError, match="commit_async"):
         CommitGate(gate._artifact, SCHEMA, [later], gate._store).commit(TEXT, "k", Bank(), ended="stop")
-    outcome = gate.commit(TEXT, "k", later, ended="stop")
-    assert isinstance(outcome, InDoubt) or _layer(outcome) == Layer.ACTION
+    with pytest.raises(TypeError, match="commit_async"):
+        gate.commit(TEXT, "k", later, ended="stop")
+    assert isinstance(gate.commit(TEXT, "k", Bank(), ended="stop"), Committed)
+
+
+def test_no_check_changes_what_the_action_sees(artifact: Artifact, store: SqliteStore) -> None:
+    def change(request: Request) -> bool:
+        request.value["amount"] = 10**6
+        return True
+
+    bank = Bank()
+    gate = CommitGate(artifact, SCHEMA, [lambda r: change(r) and None], store, authorise=change)
+    gate.commit(TEXT, "k", bank, ended="stop")
+    assert bank.calls[0].value == json.loads(TEXT)
 
 
 def test_steps_are_told_in_order(artifact: Artifact, store: SqliteStore) -> None:

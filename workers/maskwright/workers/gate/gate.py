@@ -43,7 +43,7 @@ import json
 import operator
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.workers.artifact import Artifact
@@ -91,7 +91,9 @@ Verdicts = dict[MeasuredLayer, bool]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What validators, the authorisation and the action are given. `value`: the parsed text; not to be changed."""
+    """What validators, the authorisation and the action are given. `value`: the parsed text, parsed anew for each of
+    them, so that none can change what another sees.
+    """
 
     key: str
     scope: str
@@ -152,7 +154,8 @@ class CommitGate:
     validators: business checks, all are asked. store: where keys live. authorise: asked last. scope: the keys' name
     space. parse: bytes -> value for the layers after it (default: strict JSON for JSON sources, else the text
     itself); raises ParseError. wait_seconds: how long to wait for another caller's running action. metrics: counts
-    every layer's verdicts. on_step: called with each of STEPS as it's reached, for traces.
+    every layer's verdicts. on_step: called with each of STEPS as it's reached, for traces (under `commit_async` some
+    are told in a thread of the store's); it mustn't raise.
 
     Gates are immutable and may be shared between threads. Raises WrongSchema (`check_source=False` allows another
     schema), SchemaNeeded, MissingDependency, ValueError.
@@ -202,6 +205,8 @@ class CommitGate:
         ran. What the action raises is an outcome (`InDoubt`, or `Rejected` for NotDone), but for KeyboardInterrupt
         and the like: recorded and raised.
         """
+        if inspect.iscoroutinefunction(action):
+            raise TypeError(f"{_name(action)} is async: use commit_async")
         steps = self._steps(_Text(_bytes(text), _tokens(tokens)), key, action, ended, principal)
         answer: Any = None
         error: BaseException | None = None
@@ -329,11 +334,11 @@ class CommitGate:
         if self._validators:
             reasons = []
             for validator in self._validators:
-                reasons += _reasons((yield _Ask(validator, request)), _name(validator))
+                reasons += _reasons((yield _Ask(validator, self._anew(request, data))), _name(validator))
             if not passed(layer := Layer.BUSINESS, reasons):
                 return Rejected(key, layer, tuple(reasons))
         if self._authorise is not None:
-            reasons = _denial((yield _Ask(self._authorise, request)))
+            reasons = _denial((yield _Ask(self._authorise, self._anew(request, data))))
             if not passed(layer := Layer.PERMISSION, reasons):
                 return Rejected(key, layer, tuple(reasons))
         return request
@@ -343,6 +348,9 @@ class CommitGate:
             return self._parse(data), []
         except ParseError as error:
             return None, [error.reason]
+
+    def _anew(self, request: Request, data: bytes) -> Request:
+        return replace(request, value=self._parse(data))
 
     def _count(self, verdicts: Verdicts) -> None:
         if self._metrics is not None:
@@ -361,9 +369,7 @@ class CommitGate:
             self._at("finishing")
         except NotDone as error:
             verdicts[MeasuredLayer.TOOL] = False
-            self._store.release(claim, self._at)
-            reason = Reason(str(error) or "the action had no effect", check=_name(action))
-            return Rejected(request.key, Layer.ACTION, (reason,))
+            return self._freed(claim, Reason(str(error) or "the action had no effect", check=_name(action)))
         except BaseException as error:
             verdicts[MeasuredLayer.TOOL] = False
             note = f"the action raised {type(error).__name__}: {error}"[:1000]
@@ -380,6 +386,14 @@ class CommitGate:
             return InDoubt(request.key, note, claim.started_at)
         self._at("finished")
         return Committed(request.key, json.loads(result), note_)
+
+    def _freed(self, claim: Claim, reason: Reason) -> Outcome:
+        try:
+            self._store.release(claim, self._at)
+        except StoreError as error:
+            note = f"the action had no effect, and the key couldn't be freed: {error}"
+            return InDoubt(claim.key, note, claim.started_at)
+        return Rejected(claim.key, Layer.ACTION, (reason,))
 
     def _doubt(self, claim: Claim, note: str) -> None:
         """A doubt that can't be written is found all the same: the claim stays, without its lock."""

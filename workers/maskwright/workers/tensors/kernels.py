@@ -91,7 +91,7 @@ def _accept_tokens(
     legal = inside & (((word >> (token & 31)) & 1) == 1) & (status < 3)
     tl.store(accepted + i, legal.to(tl.int8))
     if legal & (status == 0):
-        if tl.load(is_stop + token) != 0:
+        if (tl.load(is_stop + token) != 0) & ((entry & 1) == 1):
             status = 1
             entry = 3
         else:

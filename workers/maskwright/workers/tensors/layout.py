@@ -34,7 +34,7 @@ from maskwright.workers.errors import TablesRefused, WrongVocabulary
 from maskwright.workers.pack import VocabularyPack
 from maskwright.workers.tensors.bounds import longest_chain, longest_stack
 from maskwright.workers.tensors.row_table import RowTable
-from maskwright.workers.tensors.view import View, byte_classes, ids_between
+from maskwright.workers.tensors.view import View, byte_classes, ids_between, token_table
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -129,15 +129,20 @@ def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None,
     size = 4 * n_classes * sum(view.n_controls for view in views)
     if size > max_bytes:
         raise TablesRefused("bytes", max_bytes, size, artifacts[0].digest)
-    for artifact in artifacts:
-        if artifact.has_specials:
-            raise TablesRefused("specials", None, None, artifact.digest)
     rows, offsets = RowTable(pack, stops, max_bytes - size), _Offsets()
     parts = [_part(view, class_of, n_classes, rows, offsets) for view in views]
-    return _together(pack, parts, class_of, rows, stops)
+    tokens = token_table(pack, specials=any(artifact.has_specials for artifact in artifacts))
+    return _together(pack, parts, class_of, rows, stops, tokens)
 
 
-def _together(pack: VocabularyPack, parts: list[_Part], class_of: I64, rows: RowTable, stops: list[int]) -> Layout:
+def _together(
+    pack: VocabularyPack,
+    parts: list[_Part],
+    class_of: I64,
+    rows: RowTable,
+    stops: list[int],
+    tokens: tuple[I64, npt.NDArray[np.uint8]],
+) -> Layout:
     def joined(name: str) -> I32:
         return _padded(np.concatenate([getattr(part, name) for part in parts]))
 
@@ -148,7 +153,7 @@ def _together(pack: VocabularyPack, parts: list[_Part], class_of: I64, rows: Row
     is_stop[stops] = 1
     heights = [part.height for part in parts]
     chains = [part.chain for part in parts]
-    offsets = pack.section("token_offsets").astype(np.int64)
+    offsets, blob = tokens
     legal = np.flatnonzero(np.unpackbits(rows.union().view(np.uint8), bitorder="little")[: pack.vocab_size])
     return Layout(
         vocab_size=pack.vocab_size,
@@ -166,7 +171,7 @@ def _together(pack: VocabularyPack, parts: list[_Part], class_of: I64, rows: Row
         rows=rows.array().view(np.int32),
         is_stop=is_stop,
         token_start=offsets.astype(np.int32),
-        token_bytes=np.array(pack.section("token_blob"), np.uint8),
+        token_bytes=blob,
         starts=np.array([part.start for part in parts], np.int32),
         longest=int((offsets[legal + 1] - offsets[legal]).max(initial=1)),
         chain=None if None in chains else max(c for c in chains if c is not None),

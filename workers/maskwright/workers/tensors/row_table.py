@@ -31,11 +31,14 @@ class RowTable:
         self._numbers: dict[bytes, int] = {}
         self._stops = _bitmask(stops, pack.words)
         self._hidden = self._stops & pack.text_words
+        self._symbols = np.zeros(pack.words, np.uint32)
         everything = _bitmask(range(pack.vocab_size), pack.words)
         self._rows += [np.zeros(pack.words, np.uint32), self._stops, everything]
 
     def entries(self, artifact: Artifact) -> I64:
         """`Contexts.rows` with numbers of this table: 2 * row + may_end, 0 where there's none. Raises TablesRefused."""
+        if artifact.has_specials:
+            self._symbols = artifact.pack.special_words()
         stored, where = np.unique(artifact.contexts.rows, return_inverse=True)
         entries = [0 if value == 0 else self._entry(artifact, int(value)) for value in stored.tolist()]
         return np.array(entries, np.int64)[where]
@@ -58,9 +61,9 @@ class RowTable:
         return np.stack(self._rows)
 
     def union(self) -> U32:
-        """The tokens that some row of an artifact holds, [words]."""
+        """The tokens that some row of an artifact holds and whose bytes are read, [words]."""
         held: U32 = np.bitwise_or.reduce(self._rows[FREE_ROW + 1 :], initial=0, dtype=np.uint32, axis=0)
-        return held & ~self._stops
+        return held & ~(self._stops & ~self._symbols)
 
 
 def _bitmask(tokens: object, words: int) -> U32:

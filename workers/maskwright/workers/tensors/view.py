@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.artifact import Artifact
+from maskwright.workers.pack import VocabularyPack
+from maskwright.workers.specials import LENGTH, spell_special
 from maskwright.workers.tables import Automaton
 
 I64 = npt.NDArray[np.int64]
@@ -65,6 +67,22 @@ class View:
         base, a = self.base, self.a
         start = np.concatenate([base.return_start[:-1], a.return_start + base.return_start[-1]])
         return start, np.concatenate([base.return_move, a.return_move])
+
+
+def token_table(pack: VocabularyPack, *, specials: bool) -> tuple[I64, npt.NDArray[np.uint8]]:
+    """Where each token's bytes begin [+ 1], and the bytes. `specials`: special tokens are spelled as symbols, which
+    rows may hold (`specials.py`); else they're names that no automaton reads.
+    """
+    offsets, blob = pack.section("token_offsets").astype(np.int64), np.array(pack.section("token_blob"), np.uint8)
+    if not specials:
+        return offsets, blob
+    special = np.flatnonzero(np.unpackbits(pack.special_words().view(np.uint8), bitorder="little"))
+    parts, lengths, at = list[npt.NDArray[np.uint8]](), np.diff(offsets), 0
+    for token in special.tolist():
+        parts += [blob[at : offsets[token]], np.frombuffer(spell_special(token), np.uint8)]
+        at = int(offsets[token + 1])
+    lengths[special] = LENGTH
+    return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([*parts, blob[at:]])
 
 
 def ids_between(starts: I64, of: I64) -> I64:

@@ -32,7 +32,8 @@ def accept(tables: DeviceTables, state: BatchState, tokens: torch.Tensor, *, rou
     word = tables.rows.view(-1).index_select(0, row * words + (token >> 5))
     legal = inside & ((word >> (token & 31)) & 1 == 1) & (state.status < OVERFLOW)
     running = legal & (state.status == RUNNING)
-    stop = running & (tables.is_stop.index_select(0, token) != 0)
+    # Where the text may not end, a stop token in the mask is a symbol of the source.
+    stop = running & (tables.is_stop.index_select(0, token) != 0) & (state.entry & 1 == 1)
     state.status.masked_fill_(stop, TERMINATED)
     state.entry.masked_fill_(stop, TERMINATED_ENTRY)
     _walk(tables, state, token, running & ~stop, rounds)
