@@ -1,7 +1,7 @@
 """Sources made to exhaust or to mislead, by name: (kind, maker of the text, options). Makers keep them small on disk.
 
-Used by the tests beside this file, by `tests/bench/bench_hostile.py` through a server, and by whoever wants to see what a
-limit is for.
+Used by the tests beside this file, by `tests/bench/bench_hostile.py` through a server, and by whoever wants to see
+what a limit is for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hostile_sources import SOURCES, Hostile
 
-from maskwright.compiler import CompileError, Compiler, CompileOptions, Diagnostic, Limits, Vocabulary
+from maskwright.compiler import CompileError, CompileOptions, Compiler, Diagnostic, Limits, Vocabulary
 from maskwright.compiler.memory import MemoryUse
 
 LIMITS = replace(Limits.profile("strict"), compile_seconds=60.0)

@@ -29,7 +29,7 @@ def check_templates(grammar: str, import_paths: list[Any]) -> None:
     nothing."""
     if "{" not in grammar:
         return
-    loaded, _ = load_grammar(grammar, "<string>", import_paths, False)
+    loaded, _ = load_grammar(grammar, "<string>", import_paths, False)  # type: ignore[no-untyped-call]
     _Uses({str(name): (params, tree) for name, params, tree, _ in loaded.rule_defs}).follow()
 
 
