@@ -102,3 +102,22 @@ def test_a_library_may_hold_formats() -> None:
     assert accepts(automaton, b'{"d":1}')
     assert not accepts(automaton, b'{"d":"2023-02-29"}')
     assert not accepts(automaton, b'{"e":"ab@c.org"}')
+
+
+@pytest.mark.parametrize(("most", "states"), [(1024, 700), (255, 700), (200, 500)])
+def test_an_address_within_a_length_takes_no_count(most: int, states: int) -> None:
+    automaton = compiled({"type": "string", "format": "email", "maxLength": most})
+    assert len(automaton.edges) < states + 100
+    assert accepts(automaton, b'"joe.bloggs@mail.example.com"')
+    long = f'"{"a" * 64}@{"b" * 63}.{".".join(["c" * 30] * 8)}"'
+    assert not accepts(automaton, long.encode())
+    fits = f'"{"a" * 64}@{"b" * 63}.{"c" * 30}"'
+    assert accepts(automaton, fits.encode())
+
+
+def test_a_pattern_that_keeps_the_bound_is_not_counted() -> None:
+    pattern = {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$"}
+    assert len(compiled({**pattern, "maxLength": 100}).edges) == len(compiled(pattern).edges)
+    judge({**pattern, "maxLength": 8}, ['"ABC-1234"'], ['"ABC-123"'])
+    judge({**pattern, "maxLength": 7, "type": ["string", "null"]}, ["null"], ['"ABC-1234"'])
+    judge({"not": {**pattern, "maxLength": 100}}, ['"x"', "1"], ['"ABC-1234"'])

@@ -19,7 +19,7 @@ from maskwright.compiler.regular import Dfa
 from maskwright.compiler.schema.document import Document, Schema
 from maskwright.compiler.schema.formats import FORMATS
 from maskwright.compiler.schema.keywords import is_integer, is_number
-from maskwright.compiler.schema.languages import Languages
+from maskwright.compiler.schema.languages import Languages, longest
 from maskwright.compiler.schema.layout import Gap
 from maskwright.compiler.schema.objects import ObjectFrame
 from maskwright.compiler.schema.values import Values
@@ -131,7 +131,7 @@ class _Reader:
     def _bounded_string(self) -> bool:
         if self._any_has(("maxLength", "enum", "const")):
             return True
-        return any(is_finite(language) for s in self._parts() for language in self._languages(s))
+        return any(longest(language) is not None for s in self._parts() for language in self._languages(s))
 
     def _languages(self, schema: Schema) -> Iterator[Dfa]:
         if schema.has("pattern"):
@@ -233,25 +233,6 @@ def types_of(value: Any) -> tuple[str, ...]:
     if is_number(value):
         return ("integer", "number") if is_integer(value) else ("number",)
     return ("string",) if isinstance(value, str) else ("array",) if isinstance(value, list) else ("object",)
-
-
-def is_finite(language: Dfa) -> bool:
-    """Whether it holds finitely many texts: no cycle. Every state of a `Dfa` leads to an end."""
-    below = [sorted({t for _, _, t in row}) for row in language.transitions]
-    state = [0] * len(below)  # 1: on the path, 2: done
-    work = [(0, iter(below[0]))] if below else []
-    while work:
-        at, rest = work[-1]
-        state[at] = 1
-        target = next(rest, None)
-        if target is None:
-            state[at] = 2
-            work.pop()
-        elif state[target] == 1:
-            return False
-        elif not state[target]:
-            work.append((target, iter(below[target])))
-    return True
 
 
 # -- in the automaton ------------------------------------------------------------------------------

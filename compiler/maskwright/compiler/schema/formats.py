@@ -107,6 +107,18 @@ _EMAIL = f"{_LOCAL}@{_HOSTNAME}"
 _IDN_EMAIL = f"[{_UTF8}{_ATEXT[1:]}{{1,16}}@(?:{_HOSTNAME}|{_IDN_LABELS})|{_EMAIL}"
 _EMAIL_NARROWER = f"quoted local parts, address literals, long domains: {_HOSTNAME_NARROWER}"
 
+EMAIL_BOUNDS = range(64 + 1 + 63 + 31, 64 + 1 + 63 + 6 * 31)
+"""Bounds on the length beside which an e-mail address has fewer labels, instead of a count of its characters: that
+would take a state for each, times those of the format."""
+
+
+@cache
+def email_within(most: int) -> Dfa:
+    """E-mail addresses with so few labels that they have at most `most` characters, a bound of EMAIL_BOUNDS."""
+    labels = _labels(_LETTER, 63, 30, (most - EMAIL_BOUNDS.start) // 31 + 1)
+    return compile_pattern(f"{_LOCAL}@(?:{labels})", "ecma262", mode="full", flags="u")
+
+
 _UCS = (
     "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
     + "".join(f"{chr(plane * 0x10000)}-{chr(plane * 0x10000 + 0xFFFD)}" for plane in range(1, 14))

@@ -17,7 +17,7 @@ from maskwright.compiler.regular import (
     strings,
 )
 from maskwright.compiler.schema.atoms import Length, Matches, StringSet
-from maskwright.compiler.schema.formats import FORMATS, format_language, possible_language
+from maskwright.compiler.schema.formats import EMAIL_BOUNDS, FORMATS, email_within, format_language, possible_language
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Space
 from maskwright.compiler.schema.truth import cases, decide
 
@@ -37,6 +37,7 @@ class Languages:
         self.space, self.options, self.limits, self.deadline = space, options, limits, deadline
         self._patterns: dict[str, Formula] = known._patterns if known is not None else {}
         self._atoms: dict[Formula, Dfa] = known._atoms if known is not None else {}
+        self._longest: dict[Formula, int | None] = {}
 
     def budget(self, pointer: str = "") -> Budget:
         return Budget(self.limits.states, self.deadline, self.limits.compile_seconds, "strings", pointer)
@@ -72,6 +73,21 @@ class Languages:
         if not self.enforces(name, asserted):
             return TRUE
         return self.space.atom(Matches(name, format_language(name), possible_language(name), True))
+
+    def within(self, atom: Formula, most: int) -> Formula | None:
+        """A language whose texts have at most `most` characters, to stand for the atom where that length is asked
+        beside it; None where it takes a count. An approximated format may become narrower."""
+        payload = atom.payload
+        if not isinstance(payload, Matches):
+            return None
+        if atom not in self._longest:
+            self._longest[atom] = longest(payload.language)
+        bound = self._longest[atom]
+        if bound is not None and bound <= most:
+            return atom
+        if payload.is_format and payload.source == "email" and most in EMAIL_BOUNDS:
+            return self.space.atom(Matches("email", email_within(most), payload.possible, True))
+        return None
 
     def _language(self, source: str, language: Dfa) -> Formula:
         if is_universal(language):
@@ -116,6 +132,29 @@ class Languages:
         if payload.language.label(text) >= 0:
             return True
         return None if payload.possible is not None and payload.possible.label(text) >= 0 else False
+
+
+def longest(language: Dfa) -> int | None:
+    """Characters of the longest text; None when there's no longest. Every state of a `Dfa` leads to an end."""
+    below = [sorted({t for _, _, t in row}) for row in language.transitions]
+    if not below:
+        return 0
+    found: list[int | None] = [None] * len(below)
+    path = [False] * len(below)
+    work = [(0, iter(below[0]))]
+    while work:
+        at, rest = work[-1]
+        path[at] = True
+        target = next(rest, None)
+        if target is None:
+            found[at] = max((1 + (found[t] or 0) for t in below[at]), default=0)
+            path[at] = False
+            work.pop()
+        elif path[target]:
+            return None
+        elif found[target] is None:
+            work.append((target, iter(below[target])))
+    return found[0]
 
 
 def atoms_of(formulas: Iterable[Formula]) -> list[Formula]:
