@@ -12,7 +12,7 @@ ROUNDS ?= 20
 DATA ?= demo-data
 KILLS ?= 200
 
-.PHONY: help demo serve lab test test-adapters lint gen check-gen bench golden fuzz conformance pages clean kills check-proto
+.PHONY: help demo serve lab test test-adapters lint gen check-gen bench golden fuzz conformance pages clean kills check-proto check-deploy
 
 help:
 	@echo "make demo     compile, serve, fetch and sample, from nothing (TOKENIZER=file for another vocabulary)"
@@ -24,6 +24,7 @@ help:
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
 	@echo "make bench    measure"
+	@echo "make check-deploy  lint what's in deploy/: containers, manifests, workflow, PromQL"
 	@echo "make kills    kill the server KILLS times while it compiles, writes and promotes; about 10 minutes"
 	@echo "make conformance  the official JSON Schema Test Suite, against the committed baseline"
 	@echo "make pages    rewrite the pages that are made from tables"
@@ -71,6 +72,12 @@ check-proto: $(STAMP)
 	$(BIN)/buf lint proto
 	tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || exit 0; \
 	$(BIN)/buf breaking proto --against ".git#tag=$$tag,subdir=proto"
+
+# With linters of its own, in an environment of its own.
+check-deploy:
+	test -x .venv-deploy/bin/python || $(PYTHON) -m venv .venv-deploy
+	.venv-deploy/bin/python -m pip install --quiet --disable-pip-version-check '.[deploy]'
+	.venv-deploy/bin/python deploy/check.py
 
 golden: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/golden --update-golden
