@@ -98,7 +98,8 @@ def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
     yield opened
     for context in contexts:
         _browser_thread.submit(context.close).result()
-    assert complaints == []
+    # Chromium itself writes a line for these answers; the tests that bring them about look at what comes of it.
+    assert [c for c in complaints if "status of 401" not in c and "status of 404" not in c] == []
 
 
 @pytest.fixture

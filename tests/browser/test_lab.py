@@ -255,6 +255,45 @@ def test_every_example_opens(open_lab: Open, example: str) -> None:
     assert page.locator("#tokens tbody tr.legal").count() > 0 and page.locator(".diagnostic.error").count() == 0
 
 
+def test_a_service_that_wants_a_token_is_told_one(open_lab: Open) -> None:
+    page = open_lab("#example=city")
+    sent: list[str] = []
+
+    def answer(route: Any) -> None:
+        sent.append(route.request.headers.get("authorization", ""))
+        if sent[-1] == "Bearer good":
+            route.continue_()
+        else:
+            route.fulfill(status=401, content_type="application/json", body='{"error": {"message": "no"}}')
+
+    page.route("**/api/state", answer)
+    page.get_by_role("button", name="Run to the end").click()
+    for token in ("bad", "good"):
+        page.wait_for_selector("#sign-in[open]")
+        page.get_by_label("Token", exact=True).fill(token)
+        page.get_by_role("button", name="Go on").click()
+    page.wait_for_selector("#judgement:not([hidden])")
+    assert sent == ["", "Bearer bad", "Bearer good"]
+    page.evaluate("sessionStorage.clear()")
+
+
+def test_an_artifact_that_was_forgotten_is_compiled_again(open_lab: Open) -> None:
+    page = open_lab("#example=city")
+    asked: list[str] = []
+
+    def answer(route: Any) -> None:
+        asked.append(route.request.url.rpartition("/")[2])
+        if asked == ["state"]:
+            gone = '{"error": {"reason": "UNKNOWN_ARTIFACT", "message": "gone"}}'
+            route.fulfill(status=404, content_type="application/json", body=gone)
+        else:
+            route.continue_()
+
+    page.route("**/api/*", answer)
+    take(page, "open brace quote")
+    assert asked[:3] == ["state", "compile", "state"]
+
+
 # -- for everybody -----------------------------------------------------------------------------------------------------
 
 
