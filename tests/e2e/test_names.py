@@ -138,6 +138,35 @@ def _is_revoked(client: RegistryClient, compiled: CompiledSource) -> bool:
     return False
 
 
+def test_retire(
+    client: RegistryClient,
+    tokenizer: RegisteredTokenizer,
+    server: tuple[str, Server],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for source in "abcde":
+        client.publish("n", [_compile(client, tokenizer, source).key])
+    client.promote("n", "prod", 4)
+    client.pin("n", 3)
+    revision = client.retire("n", [1, 2], request_id="r")
+    assert client.retire("n", [2, 1], request_id="r") == revision
+    assert [v.version for v in client.versions("n")] == [5, 4, 3]
+    for used in (3, 4):
+        assert _reason(lambda used=used: client.retire("n", [5, used])) == "VERSION_IN_USE"
+    assert _reason(lambda: client.retire("n", [1])) == "UNKNOWN_VERSION"
+    assert _reason(lambda: client.retire("m", [1])) == "UNKNOWN_NAME"
+    assert _reason(lambda: client.retire("n", [])) == "INVALID_REQUEST"
+    assert _reason(lambda: client.resolve("n@1")) == "UNKNOWN_VERSION"
+    _, change = next(client.watch(after=revision - 1))
+    assert change is not None
+    assert (change.kind, change.name, change.versions) == ("retire", "default/n", (1, 2))
+    assert main(["registry", "retire", "n", "5", "--server", server[0]]) == 0
+    assert main(["registry", "retire", "n", "4", "--server", server[0]]) == 1
+    capsys.readouterr()
+    # Numbers aren't used again.
+    assert client.publish("n", [_compile(client, tokenizer, "f").key]) == 6
+
+
 # -- watch --------------------------------------------------------------------------------------
 
 

@@ -8,12 +8,16 @@ import time
 from dataclasses import fields
 from pathlib import Path
 
+import grpc
 import pytest
 
 from maskwright.compiler.options import CompileOptions
 from maskwright.registry.service.messages import options_of
-from maskwright.workers.client import DiskCache
+from maskwright.v1 import registry_pb2, status_pb2
+from maskwright.workers.client import ArtifactRevoked, BlobDigest, CorruptDownload, DiskCache
+from maskwright.workers.client.download import Download
 from maskwright.workers.client.messages import options_message
+from maskwright.workers.client.registry import LONGEST_PAUSE, pause_before, remember_revoked
 
 
 def _put(cache: DiskCache, data: bytes, kind: str = "blob") -> str:
@@ -94,3 +98,85 @@ def test_options_by_name() -> None:
     for wrong in ({"nope": 1}, {"whitespace": "wide"}, {"residual": "maybe"}, {"indent": 2}, {"max_nesting": "x"}):
         with pytest.raises(ValueError, match=r"no such option|can't be"):
             options_message(wrong)
+
+
+# -- servers that lie -----------------------------------------------------------------------------
+
+
+def _pieces(*pieces: tuple[int, bytes]) -> list[registry_pb2.FetchResponse]:
+    return [registry_pb2.FetchResponse(offset=offset, data=data) for offset, data in pieces]
+
+
+def test_a_download_goes_on_and_is_checked() -> None:
+    data = b"0123456789"
+    wanted = BlobDigest(hashlib.sha256(data).hexdigest(), len(data))
+    download = Download(wanted)
+    for piece in _pieces((0, data[:4]), (4, data[4:7])):
+        download.take(piece)
+    assert download.request().offset == 7
+    download.take(*_pieces((7, data[7:])))
+    assert download.finish() == data
+
+
+@pytest.mark.parametrize("pieces", [[(1, b"x")], [(0, b"01"), (0, b"01")], [(0, b"0123456789ab")], [(0, b"01234")], []])
+def test_a_download_that_isnt_what_was_asked_for(pieces: list[tuple[int, bytes]]) -> None:
+    download = Download(BlobDigest(hashlib.sha256(b"0123456789").hexdigest(), 10))
+    with pytest.raises(CorruptDownload):
+        for piece in _pieces(*pieces):
+            download.take(piece)
+        download.finish()
+
+
+def test_a_download_of_unknown_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maskwright.workers.client.download.MAX_BLOB", 100)
+    download = Download(BlobDigest("0" * 64, 0))
+    download.take(*_pieces((0, b"x" * 100)))
+    with pytest.raises(CorruptDownload):
+        download.take(*_pieces((100, b"x")))
+
+
+class _Lies(grpc.RpcError):
+    """A failure whose status says what it likes."""
+
+    def __init__(self, code: grpc.StatusCode, reason: str, retry: float | None, **metadata: str) -> None:
+        status = status_pb2.RpcStatus()
+        info = status_pb2.RpcErrorInfo(reason=reason, metadata=metadata)
+        status.details.add(type_url="x/google.rpc.ErrorInfo", value=info.SerializeToString())
+        if retry is not None:
+            delay = status_pb2.RpcRetryInfo()
+            delay.retry_delay.FromMilliseconds(int(retry * 1000))
+            status.details.add(type_url="x/google.rpc.RetryInfo", value=delay.SerializeToString())
+        self._code, self._status = code, status
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return ""
+
+    def trailing_metadata(self) -> tuple[tuple[str, bytes], ...]:
+        return (("grpc-status-details-bin", self._status.SerializeToString()),)
+
+
+def test_pauses_are_bounded(tmp_path: Path) -> None:
+    cache, unavailable = DiskCache(tmp_path), grpc.StatusCode.UNAVAILABLE
+    assert pause_before(_Lies(unavailable, "", 86400.0), 1, 4, cache) <= 1.3 * LONGEST_PAUSE
+    assert pause_before(_Lies(unavailable, "", None), 30, 40, cache) <= 1.3 * LONGEST_PAUSE
+    assert 0.2 <= pause_before(_Lies(unavailable, "", None), 1, 4, cache) <= 0.3
+
+
+@pytest.mark.parametrize("hash_", ["", "../../x", "a" * 64])
+def test_revoked_whatever_it_names(tmp_path: Path, hash_: str) -> None:
+    error = _Lies(grpc.StatusCode.FAILED_PRECONDITION, "REVOKED", None, artifact_hash=hash_, why="why")
+    with pytest.raises(ArtifactRevoked, match="why"):
+        pause_before(error, 1, 4, DiskCache(tmp_path))
+    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} == ({hash_} if len(hash_) == 64 else set())
+
+
+def test_a_cache_that_cant_be_written_still_forbids(tmp_path: Path) -> None:
+    hash_ = _put(DiskCache(tmp_path), b"bad")
+    (tmp_path / "revoked").write_text("a file where the folder should be")
+    cache = DiskCache(tmp_path)
+    remember_revoked(cache, hash_)
+    assert cache.is_revoked(hash_)
+    assert cache.find("blob", hash_) is None

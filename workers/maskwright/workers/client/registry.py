@@ -374,7 +374,7 @@ def pause_before(error: grpc.RpcError, attempt: int, attempts: int, cache: DiskC
     if attempt == attempts or not (failed.code == "UNAVAILABLE" or failed.retry_after is not None):
         raise failed from error
     # Callers that failed together don't come back together.
-    pause = failed.retry_after or 0.1 * 2**attempt
+    pause = failed.retry_after or 0.1 * 2 ** min(attempt, 10)
     return min(pause, LONGEST_PAUSE) * random.uniform(1.0, 1.3)
 
 
