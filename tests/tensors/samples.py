@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import gzip
+import itertools
+import json
 import random
+from pathlib import Path
 
 import numpy as np
 from test_token_tables import usable
 from toy import toy
 
-from maskwright.compiler import CompileOptions, Compiler, Vocabulary
+from maskwright.compiler import CompileError, CompileOptions, Compiler, Vocabulary
 from maskwright.compiler.artifact.writer import ArtifactMeta, PackMeta, VocabularyData, write_artifact, write_pack
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.build import build_tokens
@@ -80,6 +84,24 @@ def symbols_artifact() -> Artifact:
     vocabulary = Vocabulary.from_tokens(tokens, names, [259])
     result = Compiler(vocabulary).compile_lark('start: (<|call|> "ab"+ <|end|>)+ <|x|>?')
     return Artifact.from_bytes(result.to_bytes(), VocabularyPack.from_bytes(vocabulary.pack_bytes()))
+
+
+def real_artifacts(shared: Path, every: int) -> list[Artifact]:
+    """Each `every`th real schema that isn't long and is accepted, against the demo vocabulary."""
+    vocabulary = Vocabulary.demo()
+    compiler = Compiler(vocabulary)
+    pack, found = VocabularyPack.from_bytes(vocabulary.pack_bytes()), []
+    with gzip.open(shared / "data" / "maskbench-dev.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in itertools.islice(lines, 0, None, every):
+            schema = json.loads(line)["schema"]
+            if len(json.dumps(schema)) > 3000:
+                continue
+            try:
+                result = compiler.compile_json_schema(schema)
+            except CompileError:
+                continue
+            found.append(Artifact.from_bytes(result.to_bytes(), pack))
+    return found
 
 
 def next_token(rng: random.Random, matcher: Matcher, mask: np.ndarray) -> int:

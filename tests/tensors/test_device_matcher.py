@@ -7,10 +7,11 @@ import random
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
-from samples import compiled, next_token, random_artifact, symbols_artifact, toy_artifact
+from samples import compiled, next_token, random_artifact, real_artifacts, symbols_artifact, toy_artifact
 
 torch = pytest.importorskip("torch", reason="torch isn't installed (make test-adapters)")
 
@@ -75,6 +76,12 @@ def test_random_automata_in_the_kernel(seed: int) -> None:
 def test_compiled_sources_in_one_batch() -> None:
     device = compare(list(compiled().values()), "operations", batch=18, steps=80)
     assert len(device.tables.artifacts) == 6
+
+
+def test_real_schemas(shared: Path) -> None:
+    artifacts = real_artifacts(shared, 40)
+    device = compare(artifacts, "operations", batch=3 * len(artifacts), steps=60)
+    assert len(device.tables.artifacts) == len(artifacts) > 0
 
 
 def test_compiled_sources_with_loops_of_fixed_length() -> None:

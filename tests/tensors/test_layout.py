@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
-from samples import compiled, next_token, random_artifact, symbols_artifact, toy_artifact
+from samples import compiled, next_token, random_artifact, real_artifacts, symbols_artifact, toy_artifact
 
 from maskwright.workers import Artifact, DeadEnd, Matcher, WrongVocabulary, allocate_token_bitmask
 from maskwright.workers.errors import TablesRefused
@@ -108,6 +109,12 @@ def test_compiled_sources_side_by_side() -> None:
     layout = compare(list(compiled().values()), 120)
     assert len(layout.starts) == len(compiled())
     assert len({row.tobytes() for row in layout.rows[3:]}) == len(layout.rows) - 3
+
+
+def test_real_schemas(shared: Path) -> None:
+    artifacts = real_artifacts(shared, 60)
+    assert artifacts
+    compare(artifacts, 60)
 
 
 def test_stop_tokens_are_bound_when_tables_are_laid_out() -> None:
