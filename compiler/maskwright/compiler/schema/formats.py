@@ -197,7 +197,7 @@ FORMATS: dict[str, Format] = {
     "duration": Format(_DURATION),
     "email": Format(_EMAIL, _EMAIL_NARROWER, "[\x00-\x7f]+@[\x00-\x7f]+"),
     "idn-email": Format(_IDN_EMAIL, _EMAIL_NARROWER, "[^]+@[^]+"),
-    "hostname": Format(_HOSTNAME, _HOSTNAME_NARROWER, "[0-9A-Za-z.-]{1,253}"),
+    "hostname": Format(_HOSTNAME, _HOSTNAME_NARROWER, "[0-9A-Za-z.-]+"),
     "idn-hostname": Format(_IDN_HOSTNAME, f"{_HOSTNAME_NARROWER}; letters outside a few scripts", _IDN_POSSIBLE),
     "ipv4": Format(_IPV4),
     "ipv6": Format(_IPV6),

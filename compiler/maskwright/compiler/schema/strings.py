@@ -141,7 +141,7 @@ class StringJudge:
         """Over characters: labels index the list of verdicts (the watched formulas' values, `must`
         holding)."""
         atoms = atoms_of((must, *watched))
-        dfas, truths = self.languages_of(atoms)
+        dfas, truths = self.languages_of(atoms, may_fail(must, watched))
         verdicts: dict[tuple[bool, ...], int] = {}
 
         def label(held: tuple[bool, ...]) -> int:
@@ -150,9 +150,12 @@ class StringJudge:
 
         return classify(dfas, label, self.languages.budget(pointer)), list(verdicts)
 
-    def languages_of(self, atoms: list[Formula]) -> tuple[list[Dfa], Callable[[tuple[bool, ...]], list[bool | None]]]:
-        """The automata that decide the atoms, and the atoms' truths by which of them hold a text."""
-        possible = [self.languages.possible(a) for a in atoms]
+    def languages_of(
+        self, atoms: list[Formula], failing: set[Formula]
+    ) -> tuple[list[Dfa], Callable[[tuple[bool, ...]], list[bool | None]]]:
+        """The automata that decide the atoms, and the atoms' truths by which of them hold a text. Atoms that aren't in
+        `failing` only help to hold: whether one possibly holds needn't be known."""
+        possible = [self.languages.possible(a) if a in failing else None for a in atoms]
         dfas = [self.languages.dfa(a) for a in atoms] + [p for p in possible if p is not None]
         places = list(itertools.accumulate((p is not None for p in possible), initial=len(atoms)))
 
@@ -170,6 +173,23 @@ class StringJudge:
         classes, verdicts = self.classifier(must, languages, pointer)
         labels: list[Hashable] = [frozenset(f for f, h in zip(languages, v, strict=True) if h) for v in verdicts]
         return body_table(to_bytes(classes, "json_canonical", self.languages.budget(pointer)), labels, False)
+
+
+def may_fail(must: Formula, watched: Iterable[Formula]) -> set[Formula]:
+    """Atoms whose failing may matter: those under a negation or an exactly-one, or watched."""
+    out = {a for w in watched for a in w.atoms}
+    known: set[Formula] = set()
+    work = [must]
+    while work:
+        f = work.pop()
+        if f in known:
+            continue
+        known.add(f)
+        if f.kind in (Kind.NOT, Kind.ONE):
+            out.update(f.atoms)
+        else:
+            work += f.args
+    return out
 
 
 def without(span: tuple[int, int], bytes_: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -235,7 +255,7 @@ class GuardedFrame:
         still do."""
         space, languages = self.judge.space, self.judge.languages
         self.others = [a for a in atoms_of((self.must, *self.watched)) if a not in self.sets]
-        dfas, truths = self.judge.languages_of(self.others)
+        dfas, truths = self.judge.languages_of(self.others, may_fail(self.must, self.watched))
         values: dict[tuple[bool | None, ...], int] = {}
 
         def label(held: tuple[bool, ...]) -> int:
