@@ -32,7 +32,7 @@ from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable
 from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
@@ -517,7 +517,7 @@ class Matcher:
             stack=stack,
             expected=self.expected_bytes(),
             forced="" if terminated else self.find_jump_forward_string(),
-            alternatives=tuple(way.decode("utf-8", "replace") for way in ways),
+            alternatives=tuple(readable(self._artifact, way) for way in ways),
             may_end=self.is_accepting(),
             terminated=terminated,
             steps=len(self.accepted()),
