@@ -84,7 +84,7 @@ def open_lab(lab: str, chromium: Any) -> Iterator[Callable[..., Any]]:
         context = chromium.new_context(viewport={"width": width, "height": height}, **settings)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))

@@ -254,7 +254,7 @@ def test_the_kernels_compile_for_gpus() -> None:
         for dtype in ("fp32", "fp16", "bf16"):
             types = dict.fromkeys(kernels._mask_logits.arg_names, "i32")
             types |= {"logits": "*" + dtype, "bits": "*i32", "logit_rows": "*i64", "bit_rows": "*i32"}
-            constants = {"CHOOSE_LOGITS": True, "CHOOSE_BITS": True, "SIZE": kernels.BLOCK}
+            constants = {"CHOOSE_LOGITS": True, "CHOOSE_BITS": True, "SHIFT": 1, "SIZE": kernels.BLOCK}
             check(kernels._mask_logits, types | dict.fromkeys(constants, "constexpr"), constants, 4)
         types = dict.fromkeys(kernels._accept_tokens.arg_names, "*i32")
         types |= {"tokens": "*i64", "accepted": "*i8", "is_stop": "*u8", "token_bytes": "*u8"}

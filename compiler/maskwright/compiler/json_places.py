@@ -94,8 +94,8 @@ def locate(text: str, pointer: str) -> Span | None:
 
 
 def parse_pointer(pointer: str) -> Path:
-    """The reference tokens of an RFC 6901 pointer; what follows a "#" is the compiler's own."""
-    parts = pointer.partition("#")[0].split("/")[1:]
+    """The reference tokens of an RFC 6901 pointer."""
+    parts = pointer.split("/")[1:]
     return tuple(p.replace("~1", "/").replace("~0", "~") for p in parts)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import random
 import struct
 from typing import Any
 
 import numpy as np
 
-from maskwright.workers import Artifact, ArtifactError, Matcher, VocabularyPack, allocate_token_bitmask
+from maskwright.workers import Artifact, ArtifactError, DeadEnd, Matcher, VocabularyPack, allocate_token_bitmask
 from maskwright.workers.container import PREAMBLE, read_container, write_container
 
 Parts = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -49,7 +51,7 @@ def raw_file(header: Any, body: bytes = b"") -> bytes:
 
 
 def exercise(artifact: Artifact, seed: int = 0, steps: int = 12) -> None:
-    """Uses an accepted file in every way; only ArtifactError may come out of it."""
+    """Uses an accepted file in every way; only ArtifactError and DeadEnd may come out of it."""
     rng, accepted = random.Random(seed), 0
     try:
         matcher = Matcher(artifact)
@@ -59,13 +61,27 @@ def exercise(artifact: Artifact, seed: int = 0, steps: int = 12) -> None:
             legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
             assert not len(legal) or legal.max() < artifact.vocab_size
             matcher.fork().accept_string(bytes(rng.choice(b"abcd()[],:!") for _ in range(5)))
-            matcher.where()
+            matcher.explain()
+            matcher.find_jump_forward_tokens()
+            budget(matcher, mask)
             if len(legal):
                 accepted += matcher.accept_token(rng.choice(legal.tolist()))
         matcher.rollback(accepted)
         assert artifact.memory_size_bytes > 0
-    except ArtifactError:
+    except (ArtifactError, DeadEnd):
         pass
+
+
+def budget(matcher: Matcher, mask: np.ndarray) -> None:
+    """Bounds and counts of whatever the tables say are numbers; a snapshot is the state."""
+    least = matcher.min_tokens_to_finish()
+    with contextlib.suppress(OverflowError):
+        assert matcher.completions_left() >= 0
+    again = Matcher.restore(matcher.artifact, matcher.snapshot(0))
+    assert again.min_tokens_to_finish() == least
+    if least < math.inf:
+        for remaining in (int(least), int(least) + 3):
+            matcher.fill_next_token_bitmask(mask, 0, remaining)
 
 
 def load_and_use(data: bytes, pack: VocabularyPack, seed: int = 0) -> bool:

@@ -5,6 +5,7 @@ Harmless means: whatever a matcher does with the file, nothing but ArtifactError
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -17,6 +18,8 @@ from toy import toy
 
 from maskwright.workers import Artifact, ArtifactError, Matcher, VocabularyPack
 from maskwright.workers.container import narrow, read_container
+from maskwright.workers.costs import artifact_costs
+from maskwright.workers.places import Places
 from maskwright.workers.tables import AUTOMATON_SECTIONS, CONTEXT_SECTIONS, MAX_PUSHES, ROW_SECTIONS
 
 PACK_ONLY = (
@@ -255,7 +258,11 @@ def test_returns_that_push_for_ever_end(pack: VocabularyPack) -> None:
         assert matcher.accept_string("[[")
         begin = time.monotonic()
         assert not matcher.accept_string("]")
-        assert time.monotonic() - begin < 2
+        assert matcher.min_tokens_to_finish() == math.inf and matcher.completions_left() == 0
+        places = Places(artifact_costs(matcher.artifact), *matcher._state[:3:2])
+        closing = toy().vocabulary.token_bytes.index(b"]")
+        assert places.run(np.array([closing])).tolist() == [0]
+        assert time.monotonic() - begin < 4
         assert matcher.where().may_end is False
 
 

@@ -22,10 +22,10 @@ STOP = 256 + len(PIECES)
 
 @functools.cache
 def vocabulary(padding: int = 0) -> Vocabulary:
-    """All bytes, the pieces, "<stop>", "<|end|>", and unused ids behind them."""
+    """All bytes, the pieces, "<|stop|>", "<|end|>", and unused ids behind them."""
     tokens: list[bytes | None] = [bytes((b,)) for b in range(256)]
     tokens += [p.encode() for p in PIECES]
-    special = {STOP: "<stop>", STOP + 1: "<|end|>"}
+    special = {STOP: "<|stop|>", STOP + 1: "<|end|>"}
     return Vocabulary.from_tokens([*tokens, None, None, *[None] * padding], special, [STOP])
 
 

@@ -292,6 +292,8 @@ def test_budgets_and_counts_with_special_tokens_as_symbols() -> None:
     """<|end|> must be written before the text may end; a symbol is one token, its spelling none at all."""
     m = Matcher(lark('start: word* <|end|> [word <|end|>]\nword: /[a-z]{2}/'))
     assert m.min_tokens_to_finish() == 2 and mask_of(m, 2) == {END}
+    assert m.explain().alternatives == ()  # too many letters
+    assert Matcher(lark('start: <|end|> "a" | <|stop|> "b"')).explain().alternatives == ("<|stop|>b", "<|end|>a")
     assert m.accept_token(ord("a"))
     assert m.min_tokens_to_finish() == 3
     assert not mask_of(m, 3) & {END, STOP} and ord("b") in mask_of(m, 3)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from maskwright.workers.artifact import Artifact
+from maskwright.workers.specials import BASE, DIGITS, FIRST_MARK, SYMBOL
 
 MOST_ALTERNATIVES = 12
 WHITE_SPACE = frozenset(" \t\n\r")
@@ -90,6 +91,19 @@ def frames_around(artifact: Artifact, numbers: list[int]) -> tuple[tuple[str, st
         around = pointer or around
         out.append((name, around))
     return tuple(out)
+
+
+def readable(artifact: Artifact, text: bytes) -> str:
+    """A text of the automaton for people: symbols of special tokens by their names."""
+    first, *marked = text.split(SYMBOL) if artifact.has_specials else [text]
+    out = first.decode("utf-8", "replace")
+    for part in marked:
+        token = 0
+        for digit in part[:DIGITS]:
+            token = token * BASE + digit - FIRST_MARK
+        name = artifact.pack.special_text(token) if len(part) >= DIGITS else None
+        out += (name or "(a special token)") + part[DIGITS:].decode("utf-8", "replace")
+    return out
 
 
 def instance_path(text: bytes) -> str:

@@ -116,9 +116,11 @@ def artifact_graph(artifact: Artifact) -> Graph:
 
 
 def ending_verdicts(artifact: Artifact, graph: Graph) -> list[bool]:
-    """For each verdict of the frame that a run begins in, whether the text may end when it returns with it."""
+    """For each verdict that a control of the first frame has, up to the highest, whether the text may end with it.
+    (The frame's number of verdicts isn't bounded by what a file holds.)
+    """
     frame = graph.frame[artifact.start]
     first, last = artifact.automaton.all_frame_controls[frame : frame + 2].tolist()
     rows, offset = artifact.context_rows, artifact.row_offset[0]
     ends = {graph.verdict[c] for c in range(first, last) if rows[offset + c] & 1}
-    return [v in ends for v in range(int(artifact.automaton.all_frame_verdicts[frame]))]
+    return [v in ends for v in range(1 + max(graph.verdict[first:last], default=-1))]

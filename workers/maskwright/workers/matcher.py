@@ -32,7 +32,7 @@ from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable
 from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
@@ -92,7 +92,7 @@ class Matcher:
 
     def _first_state(self) -> State:
         a = self._artifact
-        entry = a.context_rows[a.row_offset[0] + a.start]
+        entry = a.entry(0, a.start)
         if not entry:
             raise ArtifactError("context_rows", None, "the start has no row")
         return (a.start, 0, None, entry, None, b"")
@@ -120,13 +120,14 @@ class Matcher:
             self._bind(mask)
         entry = self._state[3]
         view = self._views[index]
+        close = None if remaining is None or entry == TERMINATED else self._close_budget(remaining - 1)
         row = self._dense[entry >> 1]
         if row is not None:
             view[:] = row
         else:
             self._rows.fill(view, entry >> 1)
-        if remaining is not None and entry != TERMINATED:
-            self._keep_budget(view, remaining)
+        if close is not None:
+            close[0].keep(np.frombuffer(view, np.uint32), *close[1:])
         if entry & 1:
             for word, bit in self._stop_bits:
                 view[word] |= bit
@@ -138,15 +139,16 @@ class Matcher:
             tail = self._tails[index]
             tail[:] = memoryview(bytes(tail.nbytes)).cast("I")
 
-    def _keep_budget(self, view: memoryview, remaining: int) -> None:
+    def _close_budget(self, left: int) -> tuple[Budget, int, Stack, int] | None:
+        """What has to take tokens away when `left` remain after the next, None where none would. Raises ValueError."""
         control, _, stack, _, _, _ = self._state
         budget = self._budget or self._make_budget()
-        if not budget.is_far(control, stack, remaining - 1):
-            least = self.min_tokens_to_finish()
-            if remaining < least:
-                raise ValueError(f"{remaining} tokens remain, finishing takes up to {least}")
-            if not budget.is_near(control, stack, remaining - 1):
-                budget.keep(np.frombuffer(view, np.uint32), control, stack, remaining - 1)
+        if budget.is_far(control, stack, left):
+            return None
+        least = self.min_tokens_to_finish()
+        if left + 1 < least:
+            raise ValueError(f"{left + 1} tokens remain, finishing takes up to {least}")
+        return None if budget.is_near(control, stack, left) else (budget, control, stack, left)
 
     def _make_budget(self) -> Budget:
         self._budget = Budget(self._artifact, self._stop_text, 1 if self._stops else 0)
@@ -214,7 +216,7 @@ class Matcher:
                 raise self._inconsistent(token)
             control, context, stack = reached
         entry = self._context_rows[self._row_offset[context] + control]
-        if not entry:
+        if not entry and not (entry := self._artifact.entry(context, control)):
             raise self._inconsistent(token)
         self._state = (control, context, stack, entry, state, token)
         return True
@@ -245,7 +247,7 @@ class Matcher:
             return False
         control, context, stack = reached
         entry = self._context_rows[self._row_offset[context] + control]
-        if not entry:
+        if not entry and not (entry := self._artifact.entry(context, control)):
             return False
         self._state = (control, context, stack, entry, state, data)
         return True
@@ -314,7 +316,7 @@ class Matcher:
                     for symbol in pushes:
                         stack = (symbol, context, stack)
                         context = push[push_offset[context] + symbol] - 1
-                        if context < 0:
+                        if context < 0 and (context := self._enter(stack)) < 0:
                             return None
                     break
                 if move == COLD:
@@ -332,7 +334,7 @@ class Matcher:
                         for symbol in pushes:
                             stack = (symbol, context, stack)
                             context = push[push_offset[context] + symbol] - 1
-                            if context < 0:
+                            if context < 0 and (context := self._enter(stack)) < 0:
                                 return None
                     move = moves[control][byte]
                 if move >= 0:
@@ -351,9 +353,14 @@ class Matcher:
                 for symbol in pushes:
                     stack = (symbol, context, stack)
                     context = push[push_offset[context] + symbol] - 1
-                    if context < 0:
+                    if context < 0 and (context := self._enter(stack)) < 0:
                         return None
         return control, context, stack
+
+    def _enter(self, stack: Stack) -> int:
+        """The context that the symbol on top leads to, where it isn't known yet."""
+        assert stack is not None
+        return self._artifact.enter(stack[1], stack[0])
 
     # -- history ---------------------------------------------------------------------------------------------
 
@@ -510,7 +517,7 @@ class Matcher:
             stack=stack,
             expected=self.expected_bytes(),
             forced="" if terminated else self.find_jump_forward_string(),
-            alternatives=tuple(way.decode("utf-8", "replace") for way in ways),
+            alternatives=tuple(readable(self._artifact, way) for way in ways),
             may_end=self.is_accepting(),
             terminated=terminated,
             steps=len(self.accepted()),

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
-from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 
 State = Hashable
@@ -194,8 +194,7 @@ class _Explorer:
             build, state, n = self.work.pop()
             ticks += 1
             if self.deadline is not None and ticks % 256 == 0 and time.monotonic() > self.deadline:
-                seconds = self.limits.compile_seconds
-                raise LimitExceeded("compile_seconds", seconds, seconds, "explore", pointer=self.costliest())
+                raise out_of_time(self.limits.compile_seconds, self.deadline, "explore", self.costliest())
             self.expand(build, state, n)
 
     def costliest(self) -> str:

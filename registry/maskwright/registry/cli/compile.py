@@ -14,7 +14,7 @@ from maskwright.compiler.diagnostics import CompileError
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
 from .files import file_failures, kind_of, read_source, read_vocabulary
-from .terminal import EXIT_OK, EXIT_REFUSED, Failure, Terminal
+from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, Failure, Terminal
 
 if TYPE_CHECKING:
     from maskwright.compiler import Vocabulary
@@ -38,6 +38,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     kind = kind_of(options.source, options.kind)
     chosen, limits, resources = options_of(options), limits_of(options), resources_of(options, kind)
     source = read_source(options.source)
+    if not Path(options.output).parent.is_dir():
+        # Now, and not when all the work is done.
+        raise Failure(EXIT_FILE, f"{options.output}: there's no folder {Path(options.output).parent}")
     if kind == "tools":
         source = with_tool_arguments(source, options)
     vocabulary = read_vocabulary(options.tokenizer, terminal)

@@ -11,6 +11,7 @@ from typing import Any
 from maskwright.workers.gate.errors import MissingDependency
 from maskwright.workers.metrics import LayerMetrics, MeasuredLayer, render_prometheus, render_table
 from maskwright.workers.metrics.evaluate import Evaluation, evaluate
+from maskwright.workers.metrics.log import lines_of
 
 from .files import file_failures
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
@@ -55,10 +56,10 @@ def _note_faults(path: str, found: Evaluation, terminal: Terminal) -> None:
 
 def _lines(path: str) -> Iterator[bytes]:
     if path == "-":
-        yield from sys.stdin.buffer
+        yield from lines_of(sys.stdin.buffer)
         return
     with Path(path).open("rb") as file:
-        yield from file
+        yield from lines_of(file)
 
 
 def _diagnostics(found: Evaluation) -> list[dict[str, Any]]:

@@ -142,13 +142,18 @@ async def test_cancelled_at_every_step(artifact: Artifact, store: SqliteStore, s
 
 
 async def test_cancelled_during_the_action(artifact: Artifact, store: SqliteStore) -> None:
+    began = asyncio.Event()
+
     async def for_ever(request: Request) -> None:
+        began.set()
         await asyncio.Event().wait()
 
     gate = CommitGate(artifact, SCHEMA, [], store)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.3):
-            await gate.commit_async(TEXT, "k", for_ever, ended="stop")
+    task = asyncio.create_task(gate.commit_async(TEXT, "k", for_ever, ended="stop"))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     again = await gate.commit_async(TEXT, "k", _pay, ended="stop")
     assert isinstance(again, InDoubt)
     assert "CancelledError" in again.cause

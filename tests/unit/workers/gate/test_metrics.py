@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from maskwright.workers import Artifact
 from maskwright.workers.gate import CommitGate, NotDone, SqliteStore
 from maskwright.workers.metrics import Durations, LayerMetrics, MeasuredLayer, render_prometheus, render_table
+from maskwright.workers.metrics import log as log_module
 from maskwright.workers.metrics.evaluate import evaluate
 from maskwright.workers.metrics.log import FaultCode, LogWriter
 
@@ -242,6 +243,18 @@ def test_a_verdict_that_the_text_contradicts() -> None:
     metrics = found.groups["all"]
     assert (metrics.passed[L.SYNTAX], metrics.failed[L.SYNTAX]) == (1, 1)
     assert (metrics.passed[L.SCHEMA], metrics.failed[L.SCHEMA], metrics.not_judged(L.SCHEMA)) == (0, 1, 1)
+
+
+def test_lines_that_are_too_long_arent_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "MAX_LINE", 60)
+    good = b'{"text":"1","ended":"stop"}\n'
+    for end in (b"\n", b""):
+        file = io.BytesIO(HEADER + good + b'{"text":"' + b"x" * 500 + end)
+        lines = list(log_module.lines_of(file))
+        assert [len(line) for line in lines] == [len(HEADER), len(good), 61]
+        found = evaluate([*lines, good])
+        assert [(f.line, f.code) for f in found.faults] == [(3, FaultCode.TOO_LONG)]
+        assert found.groups["all"].texts == 2
 
 
 def test_a_writer_refuses_what_a_reader_would() -> None:

@@ -112,6 +112,17 @@ class _Wrong(Exception):
         super().__init__(message)
 
 
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """A file's lines. Of one that's too long no more than MAX_LINE + 1 bytes are kept, so that a file without newlines
+    doesn't fill the memory.
+    """
+    while line := file.readline(MAX_LINE + 1):
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE + 1)
+        yield line
+
+
 def read_log(lines: Iterable[bytes]) -> Iterator[Definition | Generation | LogFault]:
     """What the lines hold, in order. Without a good first line, one fault and nothing else."""
     names: set[str] = set()
@@ -140,7 +151,7 @@ def read_log(lines: Iterable[bytes]) -> Iterator[Definition | Generation | LogFa
 
 def _object(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE:
-        raise _Wrong(FaultCode.TOO_LONG, f"{len(line)} bytes are more than {MAX_LINE}")
+        raise _Wrong(FaultCode.TOO_LONG, f"more than {MAX_LINE} bytes")
     try:
         value = json.loads(line.decode(), parse_constant=_constant)
     except (ValueError, RecursionError) as error:

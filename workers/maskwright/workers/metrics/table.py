@@ -4,7 +4,7 @@
       layer        judged   passed   failed  of judged   of all   first to fail
       dead end        100      100        0     100.0%   100.0%               0
       ...
-      every layer that judged passed 61 of 100; all seven judged and passed 0 of 100
+      every layer that judged passed 61 of 100; all 7 judged and passed 0 of 100
       added TTFT   p50 1.2 ms   p99 3 ms   (100)
       added TPOT   p50 4.1 µs   p99 20 µs   (4,002)
 

@@ -13,6 +13,8 @@ needn't be those that stored. The first launch compiles, so it must come before 
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 import triton
 import triton.language as tl
@@ -36,6 +38,7 @@ def _mask_logits(
     bit_stride,
     CHOOSE_LOGITS: tl.constexpr,
     CHOOSE_BITS: tl.constexpr,
+    SHIFT: tl.constexpr,
     SIZE: tl.constexpr,
 ):
     i = tl.program_id(0)
@@ -44,7 +47,7 @@ def _mask_logits(
         row = tl.load(logit_rows + i).to(tl.int64)
     bit_row = i.to(tl.int64)
     if CHOOSE_BITS:
-        bit_row = tl.load(bit_rows + i).to(tl.int64)
+        bit_row = (tl.load(bit_rows + i) >> SHIFT).to(tl.int64)
     at = tl.program_id(1) * SIZE + tl.arange(0, SIZE)
     end = tl.where((row >= 0) & (row < n_rows), width, 0)
     word = tl.load(bits + bit_row * bit_stride + (at >> 5), mask=at < tl.minimum(end, columns), other=0)
@@ -58,18 +61,26 @@ def mask_logits(
     columns: int,
     logit_rows: torch.Tensor | None,
     bit_rows: torch.Tensor | None,
+    shift: int = 0,
 ) -> None:
     """logits [rows, width], bits int32 [.., words], both with adjacent columns. Logits row `logit_rows[i]` (default i)
-    is masked by bits row `bit_rows[i]` (default i); rows of logits that don't exist are left out.
+    is masked by bits row `bit_rows[i] >> shift` (default i); rows of logits that don't exist are left out.
     """
     n = len(logits) if logit_rows is None else len(logit_rows)
     if not n or not logits.shape[1]:
         return
-    _mask_logits[(n, triton.cdiv(logits.shape[1], BLOCK))](
-        logits, bits, bits if logit_rows is None else logit_rows, bits if bit_rows is None else bit_rows, len(logits),
-        columns, logits.shape[1], logits.stride(0), bits.stride(0),
-        CHOOSE_LOGITS=logit_rows is not None, CHOOSE_BITS=bit_rows is not None, SIZE=BLOCK,
-    )  # fmt: skip
+    with _on(logits.device):
+        _mask_logits[(n, triton.cdiv(logits.shape[1], BLOCK))](
+            logits, bits, bits if logit_rows is None else logit_rows, bits if bit_rows is None else bit_rows,
+            len(logits), columns, logits.shape[1], logits.stride(0), bits.stride(0),
+            CHOOSE_LOGITS=logit_rows is not None, CHOOSE_BITS=bit_rows is not None, SHIFT=shift, SIZE=BLOCK,
+        )  # fmt: skip
+
+
+def _on(device: torch.device) -> AbstractContextManager[None]:
+    """Triton launches on the current device."""
+    found: AbstractContextManager[None] = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    return found
 
 
 @triton.jit
@@ -167,9 +178,10 @@ def accept_tokens(tables: DeviceTables, state: BatchState, tokens: torch.Tensor,
     from maskwright.workers.tensors.walk import MAX_PUSHES
 
     t, s = tables, state
-    _accept_tokens[(len(tokens),)](
-        tokens, accepted.view(torch.int8), s.control, s.context, s.entry, s.status, s.height, s.stack,
-        t.class_of, t.moves, t.action_start, t.action_push, t.action_target, t.return_start, t.returns,
-        t.push_offset, t.pushes, t.row_offset, t.entries, t.rows, t.is_stop, t.token_start, t.token_bytes,
-        t.vocab_size, t.rows.shape[1], s.stack.shape[1] - 1, t.moves.shape[1], MAX_PUSHES, num_warps=1,
-    )  # fmt: skip
+    with _on(tokens.device):
+        _accept_tokens[(len(tokens),)](
+            tokens, accepted.view(torch.int8), s.control, s.context, s.entry, s.status, s.height, s.stack,
+            t.class_of, t.moves, t.action_start, t.action_push, t.action_target, t.return_start, t.returns,
+            t.push_offset, t.pushes, t.row_offset, t.entries, t.rows, t.is_stop, t.token_start, t.token_bytes,
+            t.vocab_size, t.rows.shape[1], s.stack.shape[1] - 1, t.moves.shape[1], MAX_PUSHES, num_warps=1,
+        )  # fmt: skip

@@ -120,6 +120,8 @@ def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None,
     for artifact in artifacts:
         if artifact.pack.digest != pack.digest:
             raise WrongVocabulary("pack", pack.digest, artifact.pack.digest)
+        if artifact.lazy is not None:
+            raise TablesRefused("lazy", None, None, artifact.digest)
     stops = sorted({int(t) for t in (pack.stop_token_ids if stop_token_ids is None else stop_token_ids)})
     if any(not 0 <= t < pack.vocab_size for t in stops):
         raise ValueError(f"stop_token_ids {stops} aren't all ids below {pack.vocab_size}")

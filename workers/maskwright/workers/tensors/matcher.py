@@ -109,12 +109,12 @@ class DeviceMatcher:
         if logits.dim() != 2 or len(logits) != self.batch or logits.device != self.tables.device:
             raise ValueError(f"logits are {tuple(logits.shape)} on {logits.device}; expected {self.batch} rows")
         columns = min(logits.shape[1], self.tables.vocab_size)
-        row = self.state.entry >> 1
         if self.kernels == "triton" and (uses_kernel(logits) or logits.stride(1) == 1):
             from maskwright.workers.tensors.kernels import mask_logits
 
-            mask_logits(logits, self.tables.rows, columns, None, row)
+            mask_logits(logits, self.tables.rows, columns, None, self.state.entry, shift=1)
         else:
+            row = self.state.entry >> 1
             mask_by_operations(logits, self.tables.rows.index_select(0, row), columns, None)
 
     def fill_next_token_bitmask(self, bitmask: torch.Tensor) -> None:

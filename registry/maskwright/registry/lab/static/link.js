@@ -20,7 +20,7 @@ export async function toLink(view, examples) {
   }
   if (view.tokens.length) fields.set("tokens", view.tokens.join("."));
   for (const name of [...TEXTS, ...Object.keys(NUMBERS)]) {
-    if (view[name] !== DEFAULTS[name]) fields.set(name, view[name]);
+    if (view[name] !== DEFAULTS[name] && (name !== "prompt" || view.speaker === "model")) fields.set(name, view[name]);
   }
   if (view.compare) fields.set("compare", "1");
   return `#${fields}`;
