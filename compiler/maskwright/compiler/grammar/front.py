@@ -8,7 +8,7 @@ from typing import Literal
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
-from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
+from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.grammar.assemble import assemble
 from maskwright.compiler.grammar.conflicts import refuse_conflicts, review
 from maskwright.compiler.grammar.embed import TOKEN_CHARACTER, TOKEN_PATTERN, Embedded, compile_embedded, take_embedded
@@ -77,8 +77,13 @@ def build_grammar(
     values = [e for e in values if e.kind != "token"]
     embedded = compile_embedded(values, compile_options or CompileOptions(), limits, library, deadline, spellable)
     spellable |= MARKERS
+
+    def check_time() -> None:
+        if time.monotonic() > deadline:
+            raise out_of_time(limits.compile_seconds, deadline, "lark")
+
     try:
-        tables = name_symbols(read_tables(text, options.start, frozenset(embedded)), symbols)
+        tables = name_symbols(read_tables(text, options.start, frozenset(embedded), check_time), symbols)
     except ConflictsFound as e:
         assert e.findings is not None
         raise refuse_conflicts(e.findings) from e

@@ -12,9 +12,11 @@ Imports are served from the grammars that ship with lark and from nowhere else: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import get_data
 from typing import Any
 
@@ -120,8 +122,14 @@ class Tables:
         return len(self.actions)
 
 
-def read_tables(grammar: str, start: str = "start", declared: frozenset[str] = frozenset()) -> Tables:
-    """Lark's tables of a grammar. `declared`: terminals that may lack a pattern.
+def read_tables(
+    grammar: str,
+    start: str = "start",
+    declared: frozenset[str] = frozenset(),
+    check_time: Callable[[], None] = lambda: None,
+) -> Tables:
+    """Lark's tables of a grammar. `declared`: terminals that may lack a pattern. `check_time` raises when it's too
+    late.
 
     Raises ConflictsFound for reduce/reduce conflicts; CompileError for whatever else lark refuses, for
     %declare and for foreign imports.
@@ -134,7 +142,10 @@ def read_tables(grammar: str, start: str = "start", declared: frozenset[str] = f
             lexer="contextual",
             start=start,
             import_paths=[_bundled_grammar],
-            _plugins={"ContextualLexer": _UnvalidatedLexer, "LALR_Parser": _WatchedParser},
+            _plugins={
+                "ContextualLexer": _UnvalidatedLexer,
+                "LALR_Parser": partial(_WatchedParser, check_time=check_time),
+            },
         )
     except (CompileError, ConflictsFound):
         raise
@@ -164,12 +175,21 @@ class _Reader(Lark):
 
 
 class _WatchedParser(LALR_Parser):
-    """Lark's parser; the conflicts that its analysis meets are kept."""
+    """Lark's parser; the conflicts that its analysis meets are kept. The relations that the analysis goes through most
+    are watched, so that it ends when it's too late."""
 
-    def __init__(self, parser_conf: Any, debug: bool = False, strict: bool = False) -> None:
+    def __init__(
+        self,
+        parser_conf: Any,
+        debug: bool = False,
+        strict: bool = False,
+        check_time: Callable[[], None] = lambda: None,
+    ) -> None:
         if len(parser_conf.rules) > MAX_RULES:
             raise LimitExceeded("grammar_rules", MAX_RULES, len(parser_conf.rules), "lark")
         analysis = LALR_Analyzer(parser_conf, debug=debug, strict=strict)
+        for relation in ("reads", "includes", "lookback"):
+            setattr(analysis, relation, _Watched(check_time))
         start = parser_conf.start[0]
         try:
             analysis.compute_lalr()  # type: ignore[no-untyped-call]
@@ -180,6 +200,18 @@ class _WatchedParser(LALR_Parser):
         self._parse_table = analysis.parse_table
         self.parser_conf = parser_conf
         self.parser = _Parser(analysis.parse_table, parser_conf.callbacks, debug)
+
+
+class _Watched(defaultdict[Any, set[Any]]):
+    """A relation of lark's analysis; looking something up may raise."""
+
+    def __init__(self, check_time: Callable[[], None]) -> None:
+        super().__init__(set)
+        self.check_time = check_time
+
+    def __getitem__(self, key: Any) -> set[Any]:
+        self.check_time()
+        return super().__getitem__(key)
 
 
 class _UnvalidatedLexer(ContextualLexer):
