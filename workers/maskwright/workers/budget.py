@@ -32,7 +32,8 @@ from maskwright.workers.artifact import Artifact
 from maskwright.workers.costs import NEVER, Costs, artifact_costs
 from maskwright.workers.graph import ending_verdicts
 from maskwright.workers.pack import VocabularyPack
-from maskwright.workers.places import Places, Stack
+from maskwright.workers.places import Places
+from maskwright.workers.state import Stack
 
 KEPT_RESULTS = 8
 MANY = 20_000

@@ -12,16 +12,15 @@ after k pops, and positive numbers stand for one symbol pushed on another number
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.costs import NEVER, Costs
+from maskwright.workers.state import Stack
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-Stack = tuple[int, int, Any] | None
 Down = Callable[[Stack], tuple[int, ...]]
 """For an actual stack and each verdict of the frame on top: the bound once that frame has returned."""
 

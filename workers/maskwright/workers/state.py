@@ -1,0 +1,14 @@
+"""A sequence's state, as `Matcher` keeps it: immutable and linked, so that forks and rollbacks copy nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Stack = tuple[int, int, Any] | None
+Position = tuple[int, int, Stack]
+State = tuple[int, int, Stack, int, Any, int | bytes]
+"""Control, context, stack, row entry (2 * row index + may_end), the state before, the step that led here: a token,
+or the text of `accept_string`. Entry TERMINATED: a stop token was accepted.
+"""
+
+TERMINATED = 1
