@@ -51,21 +51,27 @@ def replay(artifact: Artifact, tokens: Iterable[int]) -> Replay:
 
 def mask_of(matcher: Matcher, remaining: int | None) -> Mask:
     """`remaining`: tokens that may still be drawn, the one that ends the text included; None: any number."""
-    bits = allocate_token_bitmask(1, matcher.vocab_size)
-    try:
-        matcher.fill_next_token_bitmask(bits, 0)
-    except DeadEnd:
-        bits[:] = 0  # a vocabulary without stop tokens, at the end
-    legal = _flags(bits[0], matcher.vocab_size)
+    bits = _filled(matcher, None)
+    legal = _flags(bits, matcher.vocab_size)
     none = np.zeros_like(legal)
     if remaining is None or matcher.is_terminated():
-        return Mask(bits[0], legal, none)
+        return Mask(bits, legal, none)
     if matcher.min_tokens_to_finish() > remaining:
-        return Mask(bits[0], legal, none, short=True)
-    kept = allocate_token_bitmask(1, matcher.vocab_size)
-    matcher.fill_next_token_bitmask(kept, 0, remaining)
-    in_time = _flags(kept[0], matcher.vocab_size)
-    return Mask(kept[0], in_time, legal & ~in_time)
+        return Mask(bits, legal, none, short=True)
+    kept = _filled(matcher, remaining)
+    in_time = _flags(kept, matcher.vocab_size)
+    return Mask(kept, in_time, legal & ~in_time)
+
+
+def _filled(matcher: Matcher, remaining: int | None) -> I32:
+    """The row; empty where nothing may come: at the end of a text, in a vocabulary without stop tokens."""
+    bits = allocate_token_bitmask(1, matcher.vocab_size)
+    try:
+        matcher.fill_next_token_bitmask(bits, 0, remaining)
+    except DeadEnd:
+        bits[:] = 0
+    row: I32 = bits[0]
+    return row
 
 
 def least_tokens(matcher: Matcher) -> int | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,13 @@ from maskwright.registry.config import Authentication, LabSettings, ServerConfig
 from maskwright.registry.lab.server import Lab
 from maskwright.registry.security.tokens import create_token
 from maskwright.registry.server import Server
+from maskwright.workers.client import RegistryClient
 
 
 def ask(page: str, name: str, headers: dict[str, str], body: bytes = b"{}") -> tuple[int, dict[str, Any]]:
     request = urllib.request.Request(f"{page}/api/{name}", body, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -76,3 +79,41 @@ async def test_a_taken_address_is_told(config: ServerConfig) -> None:
     finally:
         await first.stop()
         await first.stop()
+
+
+async def test_registered_vocabularies_can_be_chosen(config: ServerConfig, tmp_path: Path) -> None:
+    """A rank file of bytes and two words; it has no stop token, so a complete text simply has no next token."""
+    words = [*(bytes([b]) for b in range(256)), b"yes", b"no"]
+    ranks = tmp_path / "words.tiktoken"
+    ranks.write_text("".join(f"{base64.b64encode(w).decode()} {n}\n" for n, w in enumerate(words)))
+    server = Server(replace(config, authentication=Authentication("open")))
+    address = await server.start()
+    try:
+
+        async def asked(name: str, **fields: Any) -> dict[str, Any]:
+            status, told = await asyncio.to_thread(ask, server.lab_page, name, {}, json.dumps(fields).encode())
+            assert status == 200, told
+            return told
+
+        def register() -> str:
+            with RegistryClient(address) as client:
+                return client.register_tokenizer(ranks).fingerprint
+
+        fingerprint = await asyncio.to_thread(register)
+        assert fingerprint in [t["fingerprint"] for t in (await asked("setup"))["tokenizers"]]
+        made = await asked("compile", kind="regex", source="yes|no", tokenizer=fingerprint)
+        artifact = made["artifact"]
+        assert made["tokenizer"] == fingerprint
+        first = await asked("state", artifact=artifact, budget=9)
+        assert first["figures"]["legal"] == 4 and first["figures"]["completions"] == "2"
+        ended = await asked("state", artifact=artifact, tokens=[256], budget=9)
+        assert ended["taken"] == 1 and ended["figures"]["may_end"]
+        assert ended["figures"]["legal"] == 0 and not any(r["state"] == "legal" for r in ended["rows"])
+        run = await asked("run", artifact=artifact, steps=9, settings={"seed": 4})
+        assert run["text"] in ("yes", "no") and run["why"] == "stuck"
+        judged = await asked("judge", artifact=artifact, text="yes")
+        assert [layer["verdict"] for layer in judged["layers"]] == ["yes"]
+        refused = await asked("compile", kind="regex", source="(", tokenizer=fingerprint)
+        assert refused["refused"] and refused["diagnostics"][0]["span"] == [0, 1]
+    finally:
+        await server.stop()

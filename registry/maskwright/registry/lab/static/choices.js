@@ -10,8 +10,12 @@ import { refresh, writeLink } from "./showing.js";
 import { exampleOf, notice, page, view } from "./state.js";
 import { RUN_STEPS, back, drawn, undo } from "./steps.js";
 
+/** Choices that another artifact comes of. */
+const COMPILED = ["tokenizer", "whitespace", "formats", "residual", "regex_dialect"];
+
 function choose(example) {
-  Object.assign(view, { example: example.name, kind: example.kind, source: example.source, tokens: [], artifact: "", search: "", prompt: example.prompt });
+  const { name, kind, source, prompt } = example;
+  Object.assign(view, { example: name, kind, source, prompt, tokens: [], artifact: "", search: "" });
   if (view.speaker !== "model") view.speaker = "table";
   page.wantsStart = view.speaker === "table";
   showChoices();
@@ -35,7 +39,8 @@ async function loadModel() {
   if (page.modelTokenizer) return true;
   const { name, missing, offered } = page.setup.model;
   if (!offered || missing.length) {
-    notice(offered ? `${name} isn't installed here. It needs: pip install ${missing.join(" ")}` : "The real model speaks in “maskwright lab” alone, not beside a service.");
+    notice(offered ? `${name} isn't installed here. It needs: pip install ${missing.join(" ")}`
+      : "The real model speaks in “maskwright lab” alone, not beside a service.");
     return false;
   }
   const began = Date.now();
@@ -61,7 +66,7 @@ function showChoices() {
   $("example-about").textContent = exampleOf(view.example)?.about ?? "";
   document.querySelector(`input[name=kind][value=${CSS.escape(view.kind)}]`).checked = true;
   editor.show(view.source, view.kind);
-  for (const id of ["tokenizer", "whitespace", "formats", "residual", "regex_dialect", "speaker", "seed", "temperature", "top_k", "top_p", "budget", "search", "prompt"]) {
+  for (const id of [...COMPILED, "speaker", "seed", "temperature", "top_k", "top_p", "budget", "search", "prompt"]) {
     $(id).value = view[id];
   }
   $("prompt-field").hidden = view.speaker !== "model";
@@ -105,7 +110,7 @@ export function listen() {
   for (const radio of document.querySelectorAll("input[name=kind]")) {
     radio.addEventListener("change", () => { view.kind = radio.value; view.tokens = []; editor.show(view.source, view.kind); compile(); });
   }
-  for (const id of ["tokenizer", "whitespace", "formats", "residual", "regex_dialect"]) {
+  for (const id of COMPILED) {
     $(id).addEventListener("change", () => {
       view[id] = $(id).value;
       if (id === "tokenizer") {

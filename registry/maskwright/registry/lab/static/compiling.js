@@ -55,12 +55,13 @@ async function compiled(order, result, passed) {
   document.body.classList.toggle("stale", result.refused);
   if (result.refused) {
     const n = result.diagnostics.filter((d) => (d.severity ?? "error") === "error").length;
-    status(`Refused: ${n === 1 ? "one error" : `${n} errors`}. ${page.compiled ? "The rest still shows the last source that compiled." : ""}`, "refused");
+    const still = page.compiled ? " The rest still shows the last source that compiled." : "";
+    status(`Refused: ${n === 1 ? "one error" : `${n} errors`}.${still}`, "refused");
     return;
   }
   page.compiled = { ...result, source: order.source, kind: order.kind };
   if (page.linked && page.linked !== result.artifact) {
-    notice("This link was made with another compiler: the same source gives another artifact here, and its view may differ.");
+    notice("This link was made with another compiler: its source gives another artifact here, and the view may differ.");
   }
   page.linked = "";
   view.artifact = result.artifact;

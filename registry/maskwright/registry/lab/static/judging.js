@@ -17,11 +17,18 @@ const JUDGES = {
 /** The layers of a text: the service's judges and the page's own. `cut`: it isn't finished, so nothing can be said. */
 async function layersOf(text, cut = false) {
   const { artifact, kind, source } = page.compiled;
-  if (cut) return [{ question: "Is it complete?", brief: "complete", judge: "this page", verdict: "no", notes: ["cut off: it isn't judged further, and never repaired"] }];
-  const [service, ajv] = await Promise.all([call("judge", { artifact, text }), kind === "json_schema" ? askAjv(source, text) : null]);
+  if (cut) {
+    const notes = ["cut off: it isn't judged further, and never repaired"];
+    return [{ question: "Is it complete?", brief: "complete", judge: "this page", verdict: "no", notes }];
+  }
+  const asked = kind === "json_schema" ? askAjv(source, text) : null;
+  const [service, ajv] = await Promise.all([call("judge", { artifact, text }), asked]);
   const layers = service.layers.map((layer) => ({ ...layer, brief: JUDGES[layer.judge][0], judge: JUDGES[layer.judge][1] }));
   if (ajv) layers.push({ question: "Does it satisfy the schema?", brief: "valid (Ajv)", judge: "Ajv, in this page", ...ajv });
-  if (kind === "regex") layers.push({ question: "Does the browser's engine match it?", brief: "matched by the browser", judge: "RegExp, in this page", ...matches(source, text) });
+  if (kind === "regex") {
+    const question = "Does the browser's engine match it?";
+    layers.push({ question, brief: "matched by the browser", judge: "RegExp, in this page", ...matches(source, text) });
+  }
   return layers;
 }
 

@@ -8,9 +8,11 @@ export function showFigures(list, figures, vocabulary) {
   const { retained, legal, late, completions, least, may_end: mayEnd, ended } = figures;
   const entries = [
     { id: "retained", name: "Mass kept", value: probability(retained), note: "of the raw mass", part: retained },
-    { id: "legal", name: "Valid next", value: count(legal), note: late ? `${count(late)} more too late` : `of ${count(vocabulary)} tokens` },
+    { id: "legal", name: "Valid next", value: count(legal),
+      note: late ? `${count(late)} more too late` : `of ${count(vocabulary)} tokens` },
     { id: "completions", name: "Completions", ...completionsTile(completions) },
-    { id: "least", name: "To finish", value: least === null ? "?" : count(least), note: least === null ? "not known" : least === 1 ? "token is enough" : "tokens are enough" },
+    { id: "least", name: "To finish", value: least === null ? "?" : count(least),
+      note: least === null ? "not known" : least === 1 ? "token is enough" : "tokens are enough" },
     { id: "may-end", name: "May end", value: ended ? "ended" : mayEnd ? "yes" : "no", note: ended || mayEnd ? "it's complete" : "not complete" },
   ];
   list.replaceChildren(...entries.map(({ id, name, value, note, part, title }) =>
@@ -21,7 +23,9 @@ export function showFigures(list, figures, vocabulary) {
 function completionsTile(digits) {
   if (digits === null) return { value: "∞", note: "no bound" };
   if (digits.includes("^")) return { value: digits.replace("10^", "≈ 10^"), note: "texts" };
-  return { value: bigCount(digits), note: digits.length > 9 ? `exact: ${digits.length} digits` : digits === "1" ? "text left" : "texts left", title: digits.length > 9 ? digits : null };
+  const long = digits.length > 9;
+  const note = long ? `exact: ${digits.length} digits` : digits === "1" ? "text left" : "texts left";
+  return { value: bigCount(digits), note, title: long ? digits : null };
 }
 
 export function showPlace({ place, kind, onPointer }) {
@@ -100,7 +104,8 @@ function column(title, before, run, layers, name) {
 
 export function mark(verdict) {
   const sign = { yes: "✓", no: "✗", unknown: "?", unchecked: "–" }[verdict];
-  return h("span", { class: `verdict ${verdict}`, role: "img", "aria-label": { yes: "yes", no: "no", unknown: "not known", unchecked: "not checked" }[verdict] }, sign);
+  const words = { yes: "yes", no: "no", unknown: "not known", unchecked: "not checked" }[verdict];
+  return h("span", { class: `verdict ${verdict}`, role: "img", "aria-label": words }, sign);
 }
 
 /** Layers: [{question, judge, verdict, notes}]; `unchecked`: [{name, what}]. */
@@ -109,9 +114,12 @@ export function showJudgement(region, layers, unchecked) {
   region.replaceChildren(
     h("h3", { id: "judgement-title" }, "Judged layer by layer"),
     h("ul", { class: "layers" },
-      ...layers.map((layer) => h("li", { class: layer.verdict, "data-judge": layer.judge }, mark(layer.verdict),
-        h("span", { class: "question" }, layer.question), h("span", { class: "judge" }, layer.judge),
-        layer.notes.length ? h("small", {}, layer.notes.join("; ")) : "")),
-      ...unchecked.map((u) => h("li", { class: "unchecked", "data-judge": u.name }, mark("unchecked"),
-        h("span", { class: "question" }, `${u.name[0].toUpperCase()}${u.name.slice(1)}`), h("span", { class: "judge" }, "not checked"), h("small", {}, u.what)))));
+      ...layers.map(({ verdict, judge, question, notes }) => layerRow(verdict, judge, question, judge, notes.join("; "))),
+      ...unchecked.map(({ name, what }) =>
+        layerRow("unchecked", name, name[0].toUpperCase() + name.slice(1), "not checked", what))));
+}
+
+function layerRow(verdict, name, question, judge, note) {
+  return h("li", { class: verdict, "data-judge": name }, mark(verdict),
+    h("span", { class: "question" }, question), h("span", { class: "judge" }, judge), note && h("small", {}, note));
 }

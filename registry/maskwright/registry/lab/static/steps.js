@@ -44,7 +44,10 @@ export async function drawn(steps) {
     view.tokens = [...view.tokens, ...run.tokens];
     page.fresh = run.tokens.length;
     await refresh();
-    const why = { steps: steps > 1 ? `Cut off after ${steps} tokens: nothing made it end. A budget would.` : "", stuck: "No token could be drawn.", time: "The time of one run was up.", end: "" }[run.why];
+    const why = {
+      steps: steps > 1 ? `Cut off after ${steps} tokens: nothing made it end. A budget would.` : "",
+      stuck: "No token could be drawn.", time: "The time of one run was up.", end: "",
+    }[run.why];
     if (why) notice(why, 8000);
     announce(steps === 1 && run.pieces.length ? `Drew ${tokenWords(run.pieces[0])}` : `Drew ${run.tokens.length} tokens. ${why}`);
   } catch (error) {

@@ -52,7 +52,8 @@ export class TokenTable {
     return h("tr", { class: row.state, "data-token": row.token },
       h("th", { scope: "row" }, button, row.toward && h("span", { class: "toward", "aria-hidden": "true" }, `${row.toward}`)),
       cell("raw", row.raw, most),
-      legal ? cell("after", row.after, most) : h("td", { class: "probability none" }, h("span", { class: "tag" }, row.state === "late" ? "too late" : "masked")),
+      legal ? cell("after", row.after, most)
+        : h("td", { class: "probability none" }, h("span", { class: "tag" }, row.state === "late" ? "too late" : "masked")),
       h("td", { class: "drawn-column figure" }, legal ? probability(row.drawn) : "–"));
   }
 
