@@ -281,16 +281,23 @@ GRAMMAR_PIECES = [
 ]
 
 
-@pytest.mark.parametrize("many", [build.MANY_RESTS, 0])
+@pytest.mark.parametrize("form", ["complete", "merged", "lazy"])
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_grammars(name: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "MANY_RESTS", many)  # 0: rests are always merged
+def test_grammars(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if form != "complete":
+        monkeypatch.setattr(build, "MANY_RESTS", 0)  # rests are always merged
+        monkeypatch.setattr(build, "RESTS_A_RETURN", 0)
+    if form == "lazy":
+        monkeypatch.setattr(build, "COMPLETE_CONTEXTS", 1)
     rng = random.Random(name)
     vocab = vocabulary(rng, GRAMMAR_BYTES, GRAMMAR_PIECES, 200)
     data = Compiler(vocab).compile_lark(GRAMMARS[name]).to_bytes()
     oracle = build_grammar(GRAMMARS[name]).automaton
     parser = None if "%json" in GRAMMARS[name] else Lark(GRAMMARS[name], parser="lalr", lexer="contextual")
-    matcher = Matcher(Artifact.from_bytes(data, VocabularyPack.from_bytes(vocab.pack_bytes())))
+    artifact = Artifact.from_bytes(data, VocabularyPack.from_bytes(vocab.pack_bytes()))
+    if "%json" not in GRAMMARS[name]:  # an embedded value may call the pack's frames, and then it's complete
+        assert (artifact.lazy is not None) == (form == "lazy")
+    matcher = Matcher(artifact)
     mask = allocate_token_bitmask(1, vocab.size)
     for _ in range(12):
         matcher.reset()

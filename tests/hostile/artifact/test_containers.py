@@ -70,7 +70,7 @@ def preamble(**changes: int) -> bytes:
 def test_versions_and_features() -> None:
     for major in (0, 2, 65535):
         assert refuse(preamble(major=major), "preamble", "format version").offset == 8
-    for bit in (1, 2, 63):
+    for bit in (2, 3, 63):
         assert refuse(preamble(required=1 << bit), "preamble", "features").offset == 16
     # A newer minor version and unknown optional features are readable: that's their meaning.
     for data in (preamble(minor=7), preamble(optional=1 << 40)):

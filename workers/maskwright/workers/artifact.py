@@ -9,7 +9,7 @@ between threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ import numpy as np
 from maskwright.workers.compose import Composer
 from maskwright.workers.container import Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
+from maskwright.workers.lazy import LazyContexts, read_factors
 from maskwright.workers.machine import Machine
 from maskwright.workers.pack import VocabularyPack, header_text, read_identity
 from maskwright.workers.rows import RowPool
-from maskwright.workers.specials import SPECIAL_TOKENS
+from maskwright.workers.specials import LAZY_CONTEXTS, SPECIAL_TOKENS
 from maskwright.workers.tables import Automaton, Contexts, read_automaton, read_contexts, read_rows
 
 
@@ -34,9 +35,9 @@ class Artifact:
     """
 
     __slots__ = (
-        "__weakref__", "_container", "automaton", "context_push", "context_rows", "contexts", "digest",
-        "empty_entries", "has_specials", "header", "machine", "pack", "push_offset", "row_offset", "rows", "start",
-        "vocab_size",
+        "__weakref__", "_container", "automaton", "context_frame", "context_push", "context_rows", "contexts",
+        "digest", "empty_entries", "has_specials", "header", "lazy", "machine", "pack", "push_offset", "row_offset",
+        "rows", "start", "vocab_size",
     )  # fmt: skip
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
@@ -52,14 +53,37 @@ class Artifact:
         self.contexts: Contexts = read_contexts(container, self.automaton, rows.n_rows, pack.residuals)
         self.start: int = _read_start(container, self.automaton, self.contexts)
         self.machine = Machine(self.automaton, pack.machine)
-        self.rows = RowPool(rows, pack.words, pack.rows, Composer(self.contexts, pack))
+        self.lazy = self._read_lazy(rows.n_rows)
+        self.rows = RowPool(rows, pack.words, pack.rows, self.lazy or Composer(self.contexts, pack))
         self.row_offset: list[int] = self.contexts.row_offset.tolist()
         self.push_offset: list[int] = self.contexts.push_offset.tolist()
-        self.context_rows = self.contexts.rows.data
+        self.context_rows: Sequence[int] = self.contexts.rows.data
+        self.context_push: Sequence[int] = self.contexts.push.data
+        self.context_frame: Sequence[int] = self.contexts.frame.tolist()
+        if self.lazy is not None:
+            self.lazy.bind(self.rows)
+            self.row_offset, self.push_offset = self.lazy.row_offset, self.lazy.push_offset
+            self.context_rows, self.context_push = self.lazy.rows, self.lazy.pushes
+            self.context_frame = self.lazy.frames
         bare = np.flatnonzero((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1]))
         # Entries of rows without a token, where the text can't end either: no compiler makes them.
         self.empty_entries: frozenset[int] = frozenset([0, *(2 * (bare + rows.first_row + 1)).tolist()])
-        self.context_push = self.contexts.push.data
+
+    def _read_lazy(self, n_rows: int) -> LazyContexts | None:
+        if not self._container.required_features & LAZY_CONTEXTS:
+            return None
+        first, root = self.pack.automaton.n_frames, int(self.contexts.frame[0])
+        factors = read_factors(self._container, self.automaton, first, n_rows, root)
+        return LazyContexts(factors, self.automaton, root, n_rows + 1)
+
+    def enter(self, context: int, symbol: int) -> int:
+        """The context of a symbol's callee where `context_push` has none yet; -1: there is none."""
+        return -1 if self.lazy is None else self.lazy.enter(context, symbol)
+
+    def entry(self, context: int, control: int) -> int:
+        """A control's row entry in a context, as in `context_rows`, made where it isn't there yet; 0: never there."""
+        entry = self.context_rows[self.row_offset[context] + control]
+        return entry if entry or self.lazy is None else self.lazy.entry(context, control)
 
     @classmethod
     def from_bytes(cls, data: Buffer, pack: VocabularyPack) -> Artifact:

@@ -30,11 +30,11 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.errors import ArtifactError
-from maskwright.workers.specials import SPECIAL_TOKENS
+from maskwright.workers.specials import LAZY_CONTEXTS, SPECIAL_TOKENS
 
 MAGIC = b"\x89MWA\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
-REQUIRED_FEATURES = SPECIAL_TOKENS
+REQUIRED_FEATURES = SPECIAL_TOKENS | LAZY_CONTEXTS
 """The required feature bits that this reader knows."""
 PREAMBLE = struct.Struct("<8sHHIQQ")
 ALIGN = 64

@@ -13,15 +13,12 @@ text is cut as the caller's `encode` cuts it, or else into the fewest tokens, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.spelling import Spelling
+from maskwright.workers.state import Position, Stack
 
-if TYPE_CHECKING:
-    from maskwright.workers.matcher import Position, Stack
-
-Walk = Callable[[bytes, int, int, "Stack"], "Position | None"]
+Walk = Callable[[bytes, int, int, Stack], Position | None]
 LONGEST = 1 << 16
 """Bytes of a forced text that are looked for."""
 
@@ -82,7 +79,7 @@ class Forced:
 
     def _may_end(self, position: Position) -> bool:
         a = self._artifact
-        return bool(a.context_rows[a.row_offset[position[1]] + position[0]] & 1)
+        return bool(a.entry(position[1], position[0]) & 1)
 
     def alternatives(self, position: Position, most: int) -> list[bytes]:
         """What each way on begins with, as far as it's forced; empty when there are more than `most`. A forced

@@ -12,47 +12,34 @@ are shared.
 
 Where the mask of a place is empty, filling it raises DeadEnd.
 
-Not here: deciding which tokens are legal (that's compiled), and any input or output. Token budgets are in
-budget.py, snapshots in snapshot.py, drafts in draft.py, forced texts in forced.py, words for people in
-explain.py.
+Not here: deciding which tokens are legal (that's compiled), and any input or output. What only reads the state is
+in questions.py, token budgets in budget.py, snapshots in snapshot.py, drafts in draft.py.
 """
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.budget import Budget
-from maskwright.workers.costs import NEVER
-from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.draft import fill_tree, fill_window
-from maskwright.workers.errors import ArtifactError, DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable
-from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
+from maskwright.workers.errors import ArtifactError, DeadEndCause
 from maskwright.workers.machine import COLD, DEAD
 from maskwright.workers.masks import bitmask_rows
+from maskwright.workers.questions import Questions
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
-from maskwright.workers.specials import FIRST_MARK, SYMBOL
-from maskwright.workers.spelling import spelling
+from maskwright.workers.specials import FIRST_MARK
+from maskwright.workers.state import TERMINATED, Position, Stack, State
 
-Stack = tuple[int, int, Any] | None
-Position = tuple[int, int, Stack]
-State = tuple[int, int, Stack, int, Any, int | bytes]
-"""Control, context, stack, row entry (2 * row index + may_end), the state before, the step that led here: a token,
-or the text of `accept_string`. Entry TERMINATED: a stop token was accepted.
-"""
-
-TERMINATED = 1
 MAX_PUSHES = 10_000
 """Symbols that returns may push in one token: an automaton that needs more is taken to run for ever."""
 
 
-class Matcher:
+class Matcher(Questions):
     """Follows one sequence. `stop_token_ids`: default the vocabulary's own. Raises ValueError for ids outside
     the vocabulary.
     """
@@ -424,146 +411,3 @@ class Matcher:
     def is_terminated(self) -> bool:
         """Whether a stop token has been accepted."""
         return self._state[3] == TERMINATED
-
-    def min_tokens_to_finish(self) -> int | float:
-        """A bound on the tokens that complete the text, the stop token included: no more are needed, if masks are
-        filled with it as `remaining`. 0 after a stop token. `math.inf` where no completion is known, which takes
-        stop tokens that are text.
-
-        It's the least number within literals, and above the least where one token could close several frames.
-        Cost: about a microsecond; the first call for an artifact takes 10 us or so for each of its controls.
-        """
-        control, _, stack, entry, _, _ = self._state
-        if entry == TERMINATED:
-            return 0
-        least = (self._budget or self._make_budget()).least(control, stack)
-        return least if least < NEVER else math.inf
-
-    def completions_left(self) -> int | float:
-        """How many texts complete the one so far, itself included if it's complete: an exact int, or `math.inf`.
-        After a stop token it's 1. The int may have a million bits (`maxLength`), more than Python prints at once;
-        raises OverflowError beyond 4 million (count.py).
-
-        Cost: the first call for an artifact counts what can be reached from here, some ten microseconds an edge and
-        the arithmetic of large numbers; later ones, the stack.
-        """
-        control, _, stack, entry, _, _ = self._state
-        if entry == TERMINATED:
-            return 1
-        counts = artifact_counts(self._artifact)
-        symbols = []
-        while stack is not None:
-            symbols.append(stack[0])
-            stack = stack[2]
-        rest = counts.bottom
-        for symbol in reversed(symbols):
-            rest = counts.after(symbol, rest)
-        return total([(n, rest[v]) for v, n in counts.vector(control)])
-
-    def expected_bytes(self) -> bytes:
-        """The bytes that may follow, ascending; none after a stop token."""
-        if self._state[3] == TERMINATED:
-            return b""
-        found = self._forced().expected(self._state[:3])
-        return bytes(b for b in found if b < FIRST_MARK) if self._artifact.has_specials else found
-
-    def _forced(self) -> Forced:
-        return Forced(self._artifact, self._walk)
-
-    def find_jump_forward_bytes(self) -> bytes:
-        """The bytes that must follow, up to where there's a choice or the text may end. Cost: some ten
-        microseconds a byte.
-        """
-        if self._state[3] == TERMINATED:
-            return b""
-        text = self._forced().text(self._state[:3])
-        return text.split(SYMBOL, 1)[0] if self._artifact.has_specials else text
-
-    def find_jump_forward_string(self) -> str:
-        """The text that must follow, as far as it's whole characters."""
-        return whole_characters(self.find_jump_forward_bytes())
-
-    def find_jump_forward_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
-        """Tokens for the text that must follow, to be put down without asking the model.
-
-        Safe to tokenise again: they end before the first place from which a token of the vocabulary could reach
-        beyond the forced text, so that none of the boundaries is one that the model might not have chosen
-        (forced.py). `encode` cuts the forced text as your tokenizer does; without it, it's the fewest tokens.
-        Raises ValueError when `encode`'s tokens don't spell the text.
-        """
-        text = self.find_jump_forward_bytes()
-        if not text:
-            return []
-        pack, spelled = self._artifact.pack, spelling(self._artifact.pack, self._stop_text)
-        end = self._forced().safe_end(text, self._state[:3], spelled)
-        cut = encode(whole_characters(text)) if encode else fewest_tokens(text, spelled)
-        tokens = whole_tokens(cut, pack.token_bytes, text, end)
-        return tokens[: self.validate_tokens(tokens)]
-
-    def where(self) -> Place:
-        """The place in the source where the sequence stands, for people. `explain` tells more."""
-        stack = self._frames()
-        return Place(*stack[-1], self.expected_bytes(), self.is_accepting())
-
-    def explain(self) -> Explanation:
-        """Where in the source the sequence stands and what may follow, for people and their tools."""
-        stack, terminated = self._frames(), self.is_terminated()
-        ahead, at = self._forced(), self._state[:3]
-        ways = [] if terminated else ahead.alternatives(at, MOST_ALTERNATIVES)
-        frame, pointer = stack[-1]
-        return Explanation(
-            pointer=pointer,
-            frame=frame,
-            stack=stack,
-            expected=self.expected_bytes(),
-            forced="" if terminated else self.find_jump_forward_string(),
-            alternatives=tuple(readable(self._artifact, way) for way in ways),
-            may_end=self.is_accepting(),
-            terminated=terminated,
-            steps=len(self.accepted()),
-            path=instance_path(self.text()) if self._artifact.header["source"]["kind"] == "json_schema" else None,
-        )
-
-    def _frames(self) -> tuple[tuple[str, str], ...]:
-        """(name, pointer) from the outermost frame to the innermost."""
-        automaton, stack = self._artifact.automaton, self._state[2]
-        numbers = [int(automaton.all_control_frame[self._state[0]])]
-        while stack is not None:
-            numbers.append(int(automaton.all_symbol_frame[stack[0]]))
-            stack = stack[2]
-        return frames_around(self._artifact, numbers[::-1])
-
-    def dead_end(self, cause: DeadEndCause, detail: str) -> DeadEnd:
-        """The failure to raise when no token can be drawn here. Keep its prefix; don't try again."""
-        a = self._artifact
-        return DeadEnd(cause, detail, self.where(), self.accepted(), self.text(), a.pack.fingerprint, a.digest)
-
-    def report_empty(self, width: int | None = None, kept: Sequence[int] | None = None) -> DeadEnd:
-        """For a sampler whose distribution is empty though it applied the mask: finds the likely cause.
-
-        width: columns of its logits. kept: the tokens that were left before or without the mask. Returns the
-        DeadEnd to raise: the logits don't hold any legal token (another vocabulary), or legal ones were there
-        and something outside took them away. Raises the DeadEnd of `fill_next_token_bitmask` when the mask itself
-        is empty.
-        """
-        mask = np.zeros((1, self._artifact.pack.words), np.int32)
-        self.fork().fill_next_token_bitmask(mask)
-        legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        if width is not None and legal[0] >= width:
-            detail = f"the logits have {width} columns, the {len(legal)} legal tokens begin at {legal[0]}"
-            return self.dead_end(DeadEndCause.VOCABULARY_MISMATCH, detail)
-        detail = f"{len(legal)} tokens are legal (first {legal[:8].tolist()})"
-        if kept is not None:
-            both = np.intersect1d(legal, np.asarray(kept, np.int64))
-            detail += f", {len(kept)} were kept outside, {len(both)} of them legal"
-        return self.dead_end(DeadEndCause.OUTSIDE_TRUNCATION, detail)
-
-
-def whole_characters(text: bytes) -> str:
-    """The text without an incomplete character at its end."""
-    for end in range(len(text), max(len(text) - 4, -1), -1):
-        try:
-            return text[:end].decode()
-        except UnicodeDecodeError:
-            continue
-    return text.decode(errors="replace")

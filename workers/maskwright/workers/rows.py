@@ -19,11 +19,15 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from maskwright.workers.compose import Composer
 from maskwright.workers.tables import Rows
+
+if TYPE_CHECKING:
+    from maskwright.workers.lazy import LazyContexts
 
 THIN_WORDS = 8
 DENSE_BYTES = 256 << 20
@@ -45,7 +49,7 @@ class RowPool:
     )  # fmt: skip
 
     def __init__(
-        self, rows: Rows, words: int, base: RowPool | None, composer: Composer | None = None
+        self, rows: Rows, words: int, base: RowPool | None, composer: Composer | LazyContexts | None = None
     ) -> None:
         self.tables, self._words, self._base, self._composer = rows, words, base, composer
         self._first = rows.first_row + 1
@@ -121,10 +125,10 @@ class RowPool:
         return words.data
 
     def _compose(self, index: int) -> memoryview:
-        composer, base = self._composer, self._base
-        assert composer is not None and base is not None
+        composer = self._composer
+        assert composer is not None
         number = index - self._first_composed
-        return composer.compose(number, base.expand(composer.base_index(number))).data
+        return composer.compose(number, self.expand(composer.base_index(number))).data
 
     def _chain(self, index: int) -> tuple[list[int], memoryview]:
         """Own rows whose patches make this row, at most `tables.MAX_CHAIN`, on top of a dense one."""

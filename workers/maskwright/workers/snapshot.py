@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import SnapshotError
+from maskwright.workers.state import TERMINATED, Stack, State
 
 if TYPE_CHECKING:
-    from maskwright.workers.matcher import Matcher, Stack, State
+    from maskwright.workers.matcher import Matcher
 
     M = TypeVar("M", bound=Matcher)
 
@@ -32,8 +33,6 @@ MAX_NUMBER = 1 << 40
 
 def write_snapshot(matcher: Matcher, history: int | None) -> bytes:
     """`Matcher.snapshot`. Raises ValueError for a negative history."""
-    from maskwright.workers.matcher import TERMINATED
-
     if history is not None and history < 0:
         raise ValueError(f"history {history} is negative")
     state, steps = matcher._state, list[int | bytes]()
@@ -126,23 +125,22 @@ def read_snapshot(kind: type[M], artifact: Artifact, data: bytes) -> M:
 
 
 def _read_state(read: _Reader, a: Artifact) -> State:
-    from maskwright.workers.matcher import TERMINATED
-
-    automaton, contexts = a.automaton, a.contexts
+    automaton, frames = a.automaton, a.context_frame
     terminated, control = read.number("state", 2), read.number("state", automaton.n_controls)
     stack: Stack = None
     context = 0
     for _ in range(read.count("state")):
         symbol = read.number("state", automaton.n_symbols)
-        if automaton.all_symbol_frame[symbol] != contexts.frame[context]:
+        if automaton.all_symbol_frame[symbol] != frames[context]:
             raise SnapshotError("state", f"symbol {symbol} isn't pushed in its place")
         stack = (symbol, context, stack)
-        context = a.context_push[a.push_offset[context] + symbol] - 1
+        above = a.context_push[a.push_offset[context] + symbol] - 1
+        context = above if above >= 0 else a.enter(context, symbol)
         if context < 0:
             raise SnapshotError("state", f"symbol {symbol} is never pushed there")
-    if automaton.all_control_frame[control] != contexts.frame[context]:
+    if automaton.all_control_frame[control] != frames[context]:
         raise SnapshotError("state", f"control {control} isn't in the frame on top")
-    entry = a.context_rows[a.row_offset[context] + control]
+    entry = a.entry(context, control)
     if not entry or (stack is not None and a.machine.final[control]):
         raise SnapshotError("state", f"no sequence rests in control {control} there")
     if terminated and not entry & 1:

@@ -8,8 +8,8 @@ bit (FORMAT.md), and then rows may hold special tokens.
 
 from __future__ import annotations
 
-SPECIAL_TOKENS = 1
-"""The required feature bit of artifacts whose rows hold special tokens."""
+SPECIAL_TOKENS, LAZY_CONTEXTS = 1, 2
+"""Required feature bits: rows hold special tokens; contexts are made as they're met (lazy.py)."""
 SYMBOL = b"\xff"
 FIRST_MARK = 0xF8
 DIGITS = 8

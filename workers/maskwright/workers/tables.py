@@ -128,7 +128,7 @@ def empty_automaton() -> Automaton:
     return Automaton(*counts, start, n, n, n, n, start, n, n, start, n, start, start, n, n, n, n, n)
 
 
-class _Reader:
+class Reader:
     """Sections of one container, with the checks that they share."""
 
     def __init__(self, container: Container) -> None:
@@ -165,7 +165,7 @@ class _Reader:
 
 def read_automaton(container: Container, base: Automaton) -> Automaton:
     """The automaton's own tables on top of `base`, checked. Raises ArtifactError."""
-    read = _Reader(container)
+    read = Reader(container)
     verdict = read.values("verdict")
     edge_low = read.values("edge_low")
     edge_start = read.starts("edge_count", len(edge_low), len(verdict))
@@ -210,7 +210,7 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
 
 
 def _read_actions(
-    read: _Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, control_frame: I64
+    read: Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, control_frame: I64
 ) -> tuple[I64, Array]:
     """Each action's first frame, and its target: the symbols chain from frame to callee, and the target is
     where they end.
@@ -230,7 +230,7 @@ def _read_actions(
 
 
 def _read_edges(
-    read: _Reader, start: I64, low: Array, own_frame: I64, control_frame: I64, action_frame: I64
+    read: Reader, start: I64, low: Array, own_frame: I64, control_frame: I64, action_frame: I64
 ) -> tuple[Array, I64]:
     """Edges are bytes in ascending disjoint ranges; a move stays in the frame, an action's first symbol
     belongs to it.
@@ -252,7 +252,7 @@ def _read_edges(
 
 
 def _read_returns(
-    read: _Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64, action_frame: I64
+    read: Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64, action_frame: I64
 ) -> tuple[I64, I64]:
     """Each symbol has a return for each verdict of its callee: none, a control of the caller's frame, or an action
     whose first symbol belongs to it. As moves: -1 for none, -2 - action.
@@ -274,7 +274,7 @@ def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]
     """The rows' own tables. `held`: the bitmask of the tokens that rows may hold. Raises
     ArtifactError.
     """
-    read = _Reader(container)
+    read = Reader(container)
     base = read.values("row_base").astype(np.int64)
     own = np.arange(first_row, first_row + len(base))
     read.require("row_base", base <= own, "isn't an earlier row")
@@ -289,7 +289,7 @@ def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]
     return Rows(first_row, first_row + len(base), base, start, word, xor)
 
 
-def _read_flips(read: _Reader, held: npt.NDArray[np.uint32]) -> tuple[I64, npt.NDArray[np.uint32]]:
+def _read_flips(read: Reader, held: npt.NDArray[np.uint32]) -> tuple[I64, npt.NDArray[np.uint32]]:
     """The distinct (word, bits) pairs that patches are made of, words ascending."""
     word: I64 = read.values("flip_step").cumsum(dtype=np.int64)
     if len(word) and int(word[-1]) >= len(held):
@@ -299,7 +299,7 @@ def _read_flips(read: _Reader, held: npt.NDArray[np.uint32]) -> tuple[I64, npt.N
     return word, bits
 
 
-def _read_patches(read: _Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
+def _read_patches(read: Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
     """For each patch its flip, and where each row's patches begin."""
     step = read.values("patch_flip")
     start = read.starts("patch_count", len(step), n_rows)
@@ -311,7 +311,7 @@ def _read_patches(read: _Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
     return flip, start
 
 
-def _check_chains(read: _Reader, base: I64, first_row: int) -> None:
+def _check_chains(read: Reader, base: I64, first_row: int) -> None:
     """No row stands on more than `MAX_CHAIN` own rows, itself included: four doublings of "its base" leave
     the own rows.
     """
@@ -327,7 +327,7 @@ def read_residuals(container: Container, automaton: Automaton, vocab_size: int) 
     """A pack's residual tokens. That they're text is checked where a row is composed: there are millions, and few
     are ever used. Raises ArtifactError.
     """
-    read = _Reader(container)
+    read = Reader(container)
     counts = read.values("code_count", automaton.n_frames).astype(np.int64)
     token = read.values("residual_token", below=vocab_size)
     start = read.starts("residual_count", len(token), automaton.n_controls)
@@ -341,7 +341,7 @@ def read_residuals(container: Container, automaton: Automaton, vocab_size: int) 
 
 def read_contexts(container: Container, automaton: Automaton, n_rows: int, residuals: Residuals) -> Contexts:
     """The contexts, checked against the automaton and the rows. Raises ArtifactError."""
-    read = _Reader(container)
+    read = Reader(container)
     frame = read.values("context_frame", below=automaton.n_frames)
     if not len(frame):
         raise read.fail("context_frame", "there is no context")
@@ -377,7 +377,7 @@ def read_contexts(container: Container, automaton: Automaton, n_rows: int, resid
     )  # fmt: skip
 
 
-def _implied_starts(read: _Reader, name: str, counts: I64, total: int) -> I64:
+def _implied_starts(read: Reader, name: str, counts: I64, total: int) -> I64:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     if starts[-1] != total:

@@ -22,13 +22,14 @@ from maskwright.compiler.tokens.tables import (
     UNREACHED,
     AutomatonTables,
     ContextTables,
+    FactorTables,
     PackTables,
     RowTables,
     TokenTables,
 )
 from maskwright.workers.container import narrow, write_container
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED
-from maskwright.workers.specials import SPECIAL_TOKENS
+from maskwright.workers.specials import LAZY_CONTEXTS, SPECIAL_TOKENS
 
 Array = npt.NDArray[Any]
 Named = tuple[str, Array]
@@ -85,9 +86,11 @@ def write_artifact(tables: TokenTables, *, meta: ArtifactMeta, specials: bool = 
         *_automaton_sections(tables.automaton),
         *_row_sections(tables.rows),
         *_context_sections(tables.contexts),
+        *(_factor_sections(tables.factors) if tables.factors else ()),
         ("frame_names", _json_section([list(pair) for pair in tables.frame_names])),
     ]
-    return write_container(header, sections, compress=True, required=SPECIAL_TOKENS if specials else 0)
+    required = (SPECIAL_TOKENS if specials else 0) | (LAZY_CONTEXTS if tables.factors else 0)
+    return write_container(header, sections, compress=True, required=required)
 
 
 def write_pack(
@@ -182,6 +185,17 @@ def _context_sections(t: ContextTables) -> Iterator[Named]:
         "context_push",
         narrow(np.where(t.context_push == UNREACHED, 0, t.context_push.astype(np.int64) + 1)),
     )
+
+
+def _factor_sections(t: FactorTables) -> Iterator[Named]:
+    yield "lazy_codes", narrow(t.codes)
+    yield "lazy_start", narrow(t.start)
+    yield "lazy_gather", narrow(t.gather)
+    yield "lazy_end", narrow(t.end)
+    yield "lazy_base", narrow(t.base)
+    yield "lazy_group_count", narrow(_counts(t.group_start))
+    yield "lazy_group_place", narrow(t.group_place)
+    yield "lazy_group_row", narrow(t.group_row)
 
 
 def _counts(starts: Array) -> Array:

@@ -5,6 +5,7 @@
     rests     of rests that no return tells apart one is kept, where there are many
     close     the residuals of each frame, the gather of each symbol
     contexts  (frame, stack class) pairs, breadth-first from the start
+    factors   instead of contexts and rows, where contexts are too many
     rows      a mask row for each control in each context, deduplicated, as differences
 
 Everything after `walk` is proportional to what the schema adds; the pack's controls bring their rows along.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Base, Bases, Beside, BesideWalker
 from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
+from maskwright.compiler.tokens.factors import build_factors, may_be_lazy
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.merge_rests import MergedRests, merge_rests
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
@@ -52,17 +54,21 @@ RESTS_A_RETURN = 8_000
 microsecond, to ask a return for all rests takes milliseconds.
 """
 FEW = 64
+COMPLETE_CONTEXTS = 4_000
+"""Contexts that are stored where an artifact can do without; beyond, it ships factors."""
 NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
-    """Counts for the report; `mask_sizes`: legal tokens in each distinct mask row that isn't the pack's."""
+    """Counts for the report; `mask_sizes`: legal tokens in each distinct mask row that isn't the pack's. `lazy`: there
+    are factors instead of contexts, and rows are parts of masks."""
 
     contexts: int
     pairs: int
     mask_sizes: tuple[int, ...]
     seconds: dict[str, float]
+    lazy: bool = False
 
 
 def build_tokens(
@@ -84,15 +90,37 @@ def build_tokens(
         "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"), rests)
     )
     layout, n_suffixes = Layout(prepared.tables.automaton, automaton), prepared.tokens.n_suffixes
-    contexts = clock.run(
-        "contexts", lambda: find_contexts(a, residuals, n_suffixes, layout, prepared.regions, limits, deadline)
-    )
     store = RowStore(prepared.vocab_size, len(prepared.tables.rows.row_base), limits, prepared.row_size)
+    names = tuple((f.name, f.pointer) for f in a.frames)
+
+    def find() -> list[Context] | None:
+        if not may_be_lazy(a):
+            return find_contexts(a, residuals, n_suffixes, layout, prepared.regions, limits, deadline)
+        most = replace(limits, stack_classes=min(limits.stack_classes, COMPLETE_CONTEXTS))
+        try:
+            return find_contexts(a, residuals, n_suffixes, layout, prepared.regions, most, deadline)
+        except LimitExceeded as error:
+            if error.limit_name != "stack_classes":
+                raise
+            return None
+
+    contexts = clock.run("contexts", find)
+    if contexts is None:
+        factors = clock.run(
+            "factors", lambda: build_factors(a, walked, residuals, n_suffixes, store, lambda: clock.check("factors"))
+        )
+        row_tables = clock.run("patches", store.tables)
+        start = a.frame_of(a.start)
+        one = Context(start, np.zeros(0, dtype=np.uint8), bytearray())
+        unreached = np.full(len(layout.controls_of(start)), UNREACHED, dtype=np.uint32)
+        tables = TokenTables(
+            automaton, row_tables, _context_tables(a, layout, [one], [unreached]), a.start, names, factors
+        )
+        return tables, BuildStats(0, 0, tuple(store.sizes), seconds, lazy=True)
     rows = _Rows(a, automaton, prepared, walked, residuals, layout, contexts, store)
     entries = clock.run("rows", lambda: rows.run(clock))
     row_tables = clock.run("patches", store.tables)
     context_tables = clock.run("tables", lambda: _context_tables(a, layout, contexts, entries))
-    names = tuple((f.name, f.pointer) for f in a.frames)
     tables = TokenTables(automaton, row_tables, context_tables, a.start, names)
     pairs = int((context_tables.context_rows != UNREACHED).sum())
     return tables, BuildStats(len(contexts), pairs, tuple(store.sizes), seconds)

@@ -84,14 +84,29 @@ class ContextTables:
 
 
 @dataclass(frozen=True, slots=True)
+class FactorTables:
+    """What contexts and rows are made of where there are too many to store; see `factors.py`."""
+
+    codes: U32  # [f] residuals of each own frame
+    gather: U32  # for each own symbol and residual of its callee a place in the caller's vector, then false, true
+    end: U32  # [n] the place that asks for the end + 1, 0: none
+    base: U32  # [n] row + 1 of the local mask, 0: empty
+    group_start: U32  # [n + 1]
+    group_place: U32
+    group_row: U32  # row + 1
+    start: U32  # the vector of context 0, without false, true
+
+
+@dataclass(frozen=True, slots=True)
 class TokenTables:
-    """An artifact's own tables. `start` is a global control, in context 0."""
+    """An artifact's own tables. `start` is a global control, in context 0. With `factors` that is the only context."""
 
     automaton: AutomatonTables
     rows: RowTables
     contexts: ContextTables
     start: int
     frame_names: tuple[tuple[str, str], ...]  # (name, source pointer) by own frame
+    factors: FactorTables | None = None
 
 
 @dataclass(frozen=True, slots=True)
