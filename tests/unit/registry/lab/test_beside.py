@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -117,3 +120,20 @@ async def test_registered_vocabularies_can_be_chosen(config: ServerConfig, tmp_p
         assert refused["refused"] and refused["diagnostics"][0]["span"] == [0, 1]
     finally:
         await server.stop()
+
+
+def test_the_command_serves_until_it_is_told_to_end() -> None:
+    command = [sys.executable, "-m", "maskwright.registry.cli", "lab", "--json", "--listen"]
+    process = subprocess.Popen([*command, "127.0.0.1:0"], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        page = json.loads(process.stdout.readline())["page"]
+        with urllib.request.urlopen(page, timeout=60) as answer:
+            assert b"Maskwright lab" in answer.read()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    refused = subprocess.run([*command, "0.0.0.0:0"], capture_output=True, timeout=120, check=False)
+    assert refused.returncode == 2 and "tokens" in json.loads(refused.stdout)["error"]

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from maskwright.registry.lab.http import BadRequest, HttpLimits, HttpServer, Request, Response, parse_head
 
@@ -132,3 +134,19 @@ async def test_more_connections_than_allowed_are_refused_and_others_go_on() -> N
         one.close()
     await server.stop()
     await server.stop()
+
+
+WORDS = ["GET", "POST", "/lab", "/%2e%2e/", "HTTP/1.1", "Host", "Content-Length", "Transfer-Encoding", "chunked", "0", "-1", "%", "?", ":"]
+PIECES = st.sampled_from([*(w.encode() for w in WORDS), b" ", b"\r\n", b"\n", b"\r", b"\x00", b"\xff", b"a" * 40])
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.one_of(PIECES, st.binary(max_size=6)), max_size=14).map(b"".join))
+def test_any_head_is_read_or_refused(head: bytes) -> None:
+    try:
+        method, path, version, headers = parse_head(head, LIMITS.headers)
+    except BadRequest as bad:
+        assert 400 <= bad.status < 600 and bad.message.isprintable()
+        return
+    assert method.isupper() and path.startswith("/") and path.isprintable() and version in ("1.0", "1.1")
+    assert "transfer-encoding" not in headers and all("\r" not in v and "\n" not in v for v in headers.values())
