@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from samples import compiled, next_token, random_artifact, real_artifacts, symbols_artifact, toy_artifact
 
-from maskwright.workers import Artifact, DeadEnd, Matcher, WrongVocabulary, allocate_token_bitmask
+from maskwright.compiler import Compiler, Vocabulary
+from maskwright.compiler.tokens import build
+from maskwright.workers import Artifact, DeadEnd, Matcher, VocabularyPack, WrongVocabulary, allocate_token_bitmask
 from maskwright.workers.errors import TablesRefused
 from maskwright.workers.tensors.layout import Layout, lay_out
 
@@ -152,6 +154,19 @@ def test_too_large_is_refused() -> None:
         assert refused.value.observed is not None and refused.value.observed > refused.value.limit
         assert artifact.digest in str(refused.value) and "bytes" in str(refused.value)
     lay_out([artifact], None, needed.moves.nbytes + needed.rows.nbytes)
+
+
+def test_lazy_contexts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "MANY_RESTS", 0)
+    monkeypatch.setattr(build, "RESTS_A_RETURN", 0)
+    monkeypatch.setattr(build, "COMPLETE_CONTEXTS", 1)
+    vocabulary = Vocabulary.from_tokens([*(bytes([b]) for b in range(256)), b"((", None], {257: "<stop>"}, [257])
+    data = Compiler(vocabulary).compile_lark('start: "(" start ")" | "x" start "y" | "z"').to_bytes()
+    artifact = Artifact.from_bytes(data, VocabularyPack.from_bytes(vocabulary.pack_bytes()))
+    assert artifact.lazy is not None
+    with pytest.raises(TablesRefused) as refused:
+        lay_out([artifact], None, MAX)
+    assert refused.value.reason == "lazy" and artifact.digest in str(refused.value)
 
 
 def test_one_pack_and_real_stop_tokens() -> None:

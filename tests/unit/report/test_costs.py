@@ -86,6 +86,18 @@ def test_picture(report: Report) -> None:
     assert max(widths) <= float(root.attrib["width"])
 
 
+def test_places_in_a_list_of_tools() -> None:
+    parameters = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "additionalProperties": False}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    report = Compiler(Vocabulary.demo()).compile_tools(tools).report
+    places = {c.pointer for c in report.costs}
+    below = {p for p in places if p}
+    assert below
+    prefixes = {t[0] for t in report.treatment}
+    assert all(any(t.startswith(p) for t in prefixes) for p in below)
+    assert any(p.endswith("/parameters/properties/n") for p in below)
+
+
 def test_small_places_are_counted_not_drawn() -> None:
     large: list[dict[str, Any]] = [{"pointer": "", "frames": [], "states": 1, "rows": 1, "bytes": 10**6}]
     small = [{"pointer": f"/p{i}", "frames": [], "states": 1, "rows": 1, "bytes": 1} for i in range(5)]

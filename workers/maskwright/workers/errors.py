@@ -60,9 +60,9 @@ class PackNotFound(ArtifactError):
 
 
 class TablesRefused(Exception):
-    """An artifact's tables can't be laid out for a device. `reason` is "bytes" (they'd take more than the limit) or
-    "returns" (chained returns have no bound, where loops must have one); `limit` and `observed` are numbers or None,
-    `digest` the artifact's.
+    """An artifact's tables can't be laid out for a device. `reason` is "bytes" (they'd take more than the limit),
+    "lazy" (contexts are made as they're met) or "returns" (chained returns have no bound, where loops must have one);
+    `limit` and `observed` are numbers or None, `digest` the artifact's.
     """
 
     def __init__(self, reason: str, limit: int | None, observed: int | None, digest: str) -> None:
@@ -72,6 +72,7 @@ class TablesRefused(Exception):
     def __str__(self) -> str:
         why = {
             "bytes": f"its tables take {self.observed} bytes or more, the limit is {self.limit}",
+            "lazy": "its contexts are made as they're met, so its tables are never complete",
             "returns": "no bound on chained returns is known, and loops of fixed length need one",
         }[self.reason]
         return f"artifact {self.digest}: {why}; follow it with Matcher"

@@ -306,6 +306,7 @@ class _Builder:
         if key in self.known:
             return self.known[key]
         lowering = Lowering(document, self.space, self.languages, found.residual)
+        lowering.prefix = pointer
         values = Values(lowering, self.options, self.limits, self.library)
         root = document.root
         calls = values.calls(Goal(lowering.holds(root), (), (root,)), root_nest(self.options))

@@ -66,6 +66,8 @@ class Lowering:
         """`residual`: by signature and keyword, what is assumed of keywords that aren't judged."""
         self.document, self.space, self.languages = document, space, languages
         self.residual = residual or {}
+        self.prefix = ""
+        """The pointer of the document, where it's part of another."""
         self._formulas: dict[tuple[Schema, ValueKind], Formula | None] = {}
         self._orders: dict[Schema, Order] = {}
         self._members: dict[Any, Members] = {}
@@ -154,11 +156,11 @@ class Lowering:
         """Where formulas about a value that `schemas` judge come from, for people: the one sub-schema that all
         their atoms first stood in, if it judges the same value, else the first of `schemas`."""
         if not schemas:
-            return ""
+            return self.prefix
         origins = {self._origins.get(a) for f in formulas for a in f.atoms}
         origin = origins.pop() if len(origins) == 1 else None
         known = origin is not None and any(origin.key in self.same_value(s) for s in schemas)
-        return origin.pointer if origin is not None and known else schemas[0].pointer
+        return self.prefix + (origin.pointer if origin is not None and known else schemas[0].pointer)
 
     def same_value(self, schema: Schema) -> dict[str, Schema]:
         """The schema and all that judge the same value because of it, by key."""

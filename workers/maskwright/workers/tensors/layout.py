@@ -110,9 +110,10 @@ class _Offsets:
 
 
 def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None, max_bytes: int) -> Layout:
-    """The layout of artifacts of one pack. `stop_token_ids`: default the vocabulary's own. Raises WrongVocabulary for
-    another pack, TablesRefused when the arrays would take more than `max_bytes`, ValueError for no artifact and stop
-    tokens outside the vocabulary.
+    """The layout of artifacts of one pack. `stop_token_ids`: default the vocabulary's own.
+
+    Raises WrongVocabulary for another pack, TablesRefused for lazy contexts and when the arrays would take more than
+    `max_bytes`, ValueError for no artifact and stop tokens outside the vocabulary.
     """
     if not artifacts:
         raise ValueError("no artifact")
@@ -120,6 +121,8 @@ def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None,
     for artifact in artifacts:
         if artifact.pack.digest != pack.digest:
             raise WrongVocabulary("pack", pack.digest, artifact.pack.digest)
+        if artifact.lazy is not None:
+            raise TablesRefused("lazy", None, None, artifact.digest)
         if artifact.lazy is not None:
             raise TablesRefused("lazy", None, None, artifact.digest)
     stops = sorted({int(t) for t in (pack.stop_token_ids if stop_token_ids is None else stop_token_ids)})

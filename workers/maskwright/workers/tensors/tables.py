@@ -53,7 +53,7 @@ class DeviceTables:
         max_bytes: int = MAX_BYTES,
     ) -> None:
         """`stop_token_ids`: default the vocabulary's own. Raises TablesRefused for an artifact that can't be held in
-        `max_bytes`, WrongVocabulary when packs differ, ValueError for no artifact and
+        `max_bytes` or whose contexts are lazy, WrongVocabulary when packs differ, ValueError for no artifact and
         stop tokens outside the vocabulary.
         """
         found = [artifacts] if isinstance(artifacts, Artifact) else list(artifacts)
