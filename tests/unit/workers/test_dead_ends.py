@@ -11,9 +11,10 @@ import weakref
 
 import numpy as np
 import pytest
-from compiled import PIECES, STOP, lark, mask_of, regex, schema, token, vocabulary
+from compiled import PIECES, STOP, lark, mask_of, pack, regex, schema, token, vocabulary
 
 from maskwright.compiler import Compiler
+from maskwright.compiler.tokens import build
 from maskwright.workers import (
     Artifact,
     BatchMatcher,
@@ -311,6 +312,27 @@ def test_budgets_and_counts_with_special_tokens_as_symbols() -> None:
             assert m.accept_token(rng.choice(sorted(mask_of(m, remaining))))
             remaining -= 1
         assert remaining >= 0
+
+
+def test_budgets_where_contexts_are_made_as_they_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MANY_RESTS", 0), ("RESTS_A_RETURN", 0), ("COMPLETE_CONTEXTS", 1)):
+        monkeypatch.setattr(build, name, value)
+    grammar = 'start: sum\nsum: atom | sum "+" atom\natom: /[0-9]+/ | "(" sum ")"\n%ignore " "'
+    lazy = Artifact.from_bytes(Compiler(vocabulary()).compile_lark(grammar).to_bytes(), pack())
+    assert lazy.lazy is not None
+    rng, whole = random.Random(6), Matcher(SOURCES["sums"]())
+    for extra in (0, 4, 15):
+        m = Matcher(lazy)
+        whole.reset()
+        remaining = int(m.min_tokens_to_finish()) + extra
+        while not m.is_terminated():
+            choices = mask_of(m, remaining)
+            assert choices == mask_of(whole, remaining)
+            chosen = rng.choice(sorted(choices))
+            assert m.accept_token(chosen) and whole.accept_token(chosen)
+            assert m.completions_left() == whole.completions_left()
+            m = Matcher.restore(lazy, m.snapshot())
+            remaining -= 1
 
 
 def test_what_is_kept_for_an_artifact_goes_with_it() -> None:
