@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Move
+from maskwright.compiler.jit import kernel
 from maskwright.compiler.tokens.kernels import FALSE, TRUE, find_move, push_all
 from maskwright.compiler.tokens.walk import ARENA, BATCH, I32, I64, Follow, Walker, arena_is_full
 
@@ -141,7 +141,7 @@ class BesideWalker:
         return np.where(left, self.walker.codes(token, verdict, np.where(left, offset, 0)), verdict)
 
 
-@njit(cache=True)
+@kernel
 def walk_beside_controls(
     m: Machine,
     trie: Trie,
@@ -171,7 +171,7 @@ def walk_beside_controls(
     return len(wanted)
 
 
-@njit(cache=True)
+@kernel
 def walk_beside(
     m: Machine,
     trie: Trie,

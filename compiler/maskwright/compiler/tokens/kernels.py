@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from maskwright.compiler.jit import inlined, kernel
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
@@ -28,7 +29,7 @@ OPEN_REST, DEAD_REST = -1, -2
 """What `count_characters` says of a rest that doesn't close the string, and of one that can't go on in a string."""
 
 
-@njit(cache=True)
+@kernel
 def fill_trie(order: Array, text: Array, start: Array, longest: int) -> tuple[Array, Array, Array, Array]:
     """Preorder byte, depth, end and token_start of the trie over the tokens of `order` (sorted by bytes)."""
     most = 1
@@ -63,14 +64,14 @@ def fill_trie(order: Array, text: Array, start: Array, longest: int) -> tuple[Ar
     return byte[:nodes].copy(), depth[:nodes].copy(), end[:nodes].copy(), token_start[: nodes + 1].copy()
 
 
-@njit(cache=True, inline="always")
+@inlined
 def find_move(m: Machine, control: int, byte: int) -> int:
     if control < m.first_control:
         return m.base_moves[control, byte]  # type: ignore[no-any-return]
     return m.own_moves[control - m.first_control, byte]  # type: ignore[no-any-return]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def push_all(
     m: Machine, action: int, arena_symbol: Array, arena_parent: Array, stack: int, top: int
 ) -> tuple[int, int]:
@@ -84,7 +85,7 @@ def push_all(
     return stack, top
 
 
-@njit(cache=True)
+@kernel
 def walk_controls(
     m: Machine,
     trie: Trie,
@@ -120,7 +121,7 @@ def walk_controls(
     return len(controls)
 
 
-@njit(cache=True)
+@kernel
 def walk(
     m: Machine,
     trie: Trie,
@@ -192,7 +193,7 @@ def walk(
     return locals_, lefts
 
 
-@njit(cache=True, inline="always")
+@inlined
 def mix(number: int, answer: int) -> tuple[np.uint64, np.uint64]:
     """Two well mixed words for a pair (splitmix64's finaliser, and that once more)."""
     z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(answer) * np.uint64(0xD1B54A32D192ED03)
@@ -204,7 +205,7 @@ def mix(number: int, answer: int) -> tuple[np.uint64, np.uint64]:
     return z, y ^ (y >> np.uint64(32))
 
 
-@njit(cache=True)
+@kernel
 def sum_answers(
     m: Machine,
     trie: Trie,
@@ -289,7 +290,7 @@ def sum_answers(
     return True
 
 
-@njit(cache=True, inline="always")
+@inlined
 def run_suffix(
     m: Machine,
     control: int,
@@ -332,7 +333,7 @@ def run_suffix(
         s = arena_parent[s]
 
 
-@njit(cache=True)
+@kernel
 def run_suffixes(
     m: Machine,
     returns: Array,
@@ -360,7 +361,7 @@ def run_suffixes(
     return True
 
 
-@njit(cache=True)
+@kernel
 def run_rests(
     m: Machine,
     returns: Array,
@@ -431,7 +432,7 @@ def run_rests(
     return True
 
 
-@njit(cache=True)
+@kernel
 def count_characters(
     moves: Array, quote: int, text: Array, place: Array, end: Array, suffix_of: Array
 ) -> tuple[Array, Array]:

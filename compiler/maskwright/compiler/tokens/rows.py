@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.jit import kernel
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.tables import NO_BASE, RowTables, starts
 
@@ -102,7 +102,7 @@ class RowStore:
         )
 
 
-@njit(cache=True)
+@kernel
 def words_of(token: Array, start: Array) -> tuple[Array, Array, Array]:
     """Rows of ascending tokens as rows of (word, bits), a word once."""
     out_start = np.zeros(len(start), np.int64)
@@ -123,7 +123,7 @@ def words_of(token: Array, start: Array) -> tuple[Array, Array, Array]:
     return out_start, word[:n].copy(), bits[:n].copy()
 
 
-@njit(cache=True)
+@kernel
 def differing_words(dense: Array, count: int, word: Array, xor: Array, low: int, high: int, least: int) -> int:
     """Words in which a row, `dense` with `count` words that aren't 0, differs from the row `word[low:high]`; at least
     `least` when it isn't less.
@@ -140,7 +140,7 @@ def differing_words(dense: Array, count: int, word: Array, xor: Array, low: int,
     return differ
 
 
-@njit(cache=True)
+@kernel
 def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Array, words: int) -> Array:
     """For each row the own row of the same root that it's put on, -1: its root.
 
@@ -186,7 +186,7 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
     return base
 
 
-@njit(cache=True)
+@kernel
 def make_patches(base: Array, start: Array, word: Array, xor: Array, words: int) -> tuple[Array, Array, Array]:
     """Each row as (word, xor) pairs on its base; both rows are differences from the same root."""
     out_start = np.zeros(len(start), np.int64)

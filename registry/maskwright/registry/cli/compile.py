@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maskwright.compiler.diagnostics import CompileError
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
-from .files import file_failures, kind_of, read_source, read_vocabulary
+from .files import file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, Failure, Terminal
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
-    # Late, because it takes a second and the other commands don't need it.
-    from maskwright.compiler import Compiler
-
     kind = kind_of(options.source, options.kind)
     chosen, limits, resources = options_of(options), limits_of(options), resources_of(options, kind)
     source = read_source(options.source)
@@ -45,8 +42,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         source = with_tool_arguments(source, options)
     vocabulary = read_vocabulary(options.tokenizer, terminal)
     try:
-        with terminal.working("preparing the vocabulary"):
-            compiler = Compiler(vocabulary, options=chosen, limits=limits)
+        compiler = prepare_compiler(vocabulary, chosen, limits, terminal)
         with terminal.working(f"compiling {options.source}"):
             result = compile_kind(compiler, kind, source, resources)
             artifact = result.to_bytes()

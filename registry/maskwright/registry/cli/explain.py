@@ -11,7 +11,7 @@ from maskwright.compiler.cost_tree import MEASURES, cost_tree, tree_lines
 from maskwright.compiler.diagnostics import CompileError
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
-from .files import file_failures, kind_of, read_source, read_vocabulary
+from .files import file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, Failure, Terminal, render_diagnostic
 
 NAME = "explain"
@@ -30,15 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
-    from maskwright.compiler import Compiler
-
     kind = kind_of(options.source, options.kind)
     chosen, limits, resources = options_of(options), limits_of(options), resources_of(options, kind)
     source = read_source(options.source)
     if kind == "tools":
         source = with_tool_arguments(source, options)
     tokenizer = options.tokenizer or str(files("maskwright.compiler") / "data" / "demo.tokenizer.json")
-    compiler = Compiler(read_vocabulary(tokenizer, terminal), options=chosen, limits=limits)
+    compiler = prepare_compiler(read_vocabulary(tokenizer, terminal), chosen, limits, terminal)
     try:
         with terminal.working(f"compiling {options.source}"):
             report = compile_kind(compiler, kind, source, resources).report.to_json()

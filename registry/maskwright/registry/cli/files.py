@@ -15,7 +15,7 @@ from maskwright.workers.container import read_container
 from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
-    from maskwright.compiler import Vocabulary
+    from maskwright.compiler import CompileOptions, Compiler, Limits, Vocabulary
 
 KINDS = ("json_schema", "regex", "lark", "gbnf", "tools")
 SUFFIXES = {
@@ -56,6 +56,18 @@ def read_vocabulary(path: str, terminal: Terminal) -> Vocabulary:
         except CompileError as error:
             diagnostics = [d.to_json() for d in error.diagnostics]
             raise Failure(EXIT_FILE, f"{path} can't be used as a tokenizer", diagnostics) from error
+
+
+def prepare_compiler(vocabulary: Vocabulary, options: CompileOptions, limits: Limits, terminal: Terminal) -> Compiler:
+    """Tells what takes long: a vocabulary's pack is built once, and so are numba's kernels on a new machine. The compiler
+    is imported late, because that takes a second and other commands don't need it.
+    """
+    from maskwright.compiler import Compiler
+    from maskwright.compiler.jit import kernels_are_kept
+
+    first = "" if kernels_are_kept() else ", and the compiler's own code for the first time on this machine"
+    with terminal.working(f"preparing the vocabulary{first}"):
+        return Compiler(vocabulary, options=options, limits=limits)
 
 
 def read_artifact(path: str, tokenizer: str | None, terminal: Terminal) -> Artifact:

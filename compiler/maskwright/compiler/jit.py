@@ -1,0 +1,47 @@
+"""How this package compiles its kernels with numba: once on a machine, kept on disk.
+
+numba keeps compiled code beside the source, or, where that folder can't be written, in the user's cache folder or in
+NUMBA_CACHE_DIR. Where there is none of these (a read-only container), kernels are compiled in each process: slower to
+start, the same results.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import njit
+
+log = logging.getLogger(__name__)
+F = TypeVar("F", bound=Callable[..., Any])
+_kernels: list[Any] = []
+
+
+def kernel(function: F) -> F:
+    """The function compiled by numba on first use, from the disk's copy if there is one."""
+    compiled = _compile(function)
+    _kernels.append(compiled)
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """A part of kernels: it's compiled into each that calls it."""
+    return _compile(function, inline="always")
+
+
+def _compile(function: F, **options: Any) -> F:
+    try:
+        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError as problem:  # no folder can be written
+        log.warning("kernels aren't kept on disk, each process compiles them: %s", problem)
+        return njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def kernels_are_kept() -> bool:
+    """Whether every kernel has compiled code on disk; if not, the first use takes some ten seconds."""
+    return all(
+        any(Path(k.stats.cache_path).glob(f"*.{k.py_func.__name__}-*.nbi")) if k.stats.cache_path else False
+        for k in _kernels
+    )
