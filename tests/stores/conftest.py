@@ -15,13 +15,11 @@ from typing import Any
 
 import pytest
 import s3_servers
+from s3_stores import BUCKET, s3_store
 
-from maskwright.registry.store import BlobStore, LocalStore, StoreCapabilities
-from maskwright.registry.store.s3 import S3Settings, S3Store
+from maskwright.registry.store import BlobStore, LocalStore
 
 Opener = Callable[[], BlobStore]
-BUCKET = "blobs"
-BOTH = StoreCapabilities(put_if_absent=True, compare_and_swap=True)
 
 
 @pytest.fixture(scope="session")
@@ -66,13 +64,6 @@ def names_of_localhost() -> Iterator[None]:
     socket.getaddrinfo = resolve
     yield
     socket.getaddrinfo = before
-
-
-def s3_store(endpoint: str, **changes: Any) -> S3Store:
-    """A store of its own in the shared bucket; believed to honour conditions, to save the check."""
-    capabilities = changes.pop("capabilities", BOTH)
-    settings = S3Settings(BUCKET, **{"endpoint": endpoint, "addressing": "path", **changes})
-    return S3Store(settings, capabilities)
 
 
 def _local(request: pytest.FixtureRequest, folder: Path) -> Opener:

@@ -12,8 +12,8 @@ from typing import Any
 
 import boto3
 import pytest
-from conftest import BOTH, BUCKET, s3_store
 from s3_faults import FaultyProxy, faulty_proxy
+from s3_stores import BOTH, BUCKET, s3_store
 
 from maskwright.registry.content import ContentStore, blob_key
 from maskwright.registry.store import (
@@ -42,7 +42,7 @@ def make(proxy: FaultyProxy) -> Make:
     prefix = f"{secrets.token_hex(6)}/"
 
     def open_(**changes: Any) -> S3Store:
-        return s3_store(proxy.endpoint, **{"prefix": prefix, "read_seconds": 1.0, "attempts": 3, **changes})
+        return s3_store(proxy.endpoint, **{"prefix": prefix, "read_seconds": 20.0, "attempts": 3, **changes})
 
     return open_
 
@@ -134,7 +134,7 @@ def test_settings_are_checked(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("fault", ["500", "503", "refuse", "hang", "truncate", "corrupt"])
 def test_reads_survive_a_fault(proxy: FaultyProxy, make: Make, fault: str) -> None:
-    store = make()
+    store = make(**({"read_seconds": 2.0, "attempts": 6} if fault == "hang" else {}))
     store.put_if_absent("k", b"0123456789" * 50)
     proxy.faults = [fault]
     assert store.get("k") == b"0123456789" * 50

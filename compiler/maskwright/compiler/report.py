@@ -34,7 +34,8 @@ class Report:
     """Counts are of the artifact's own part unless they say otherwise; `seconds` is wall time by pass.
 
     states, frames, symbols: of the byte automaton, minimised.
-    contexts: (frame, stack class) pairs; pairs: (control, context) pairs with a mask.
+    contexts: (frame, stack class) pairs; pairs: (control, context) pairs with a mask. lazy: there are too many, the
+        worker makes them as it meets them; then contexts and pairs are 0, and masks are rows that masks are made of.
     masks: distinct mask rows that aren't the pack's; largest_mask, mean_mask: legal tokens in them.
     artifact_bytes: the serialized length; source_bytes: of the source text.
     peak_bytes: the most memory that the process held more than before; see `memory.py`.
@@ -57,6 +58,7 @@ class Report:
     artifact_bytes: int
     source_bytes: int
     seconds: dict[str, float]
+    lazy: bool = False
     peak_bytes: int = 0
     min_bytes: int = 0
     max_bytes: int | None = None
@@ -113,6 +115,7 @@ def report_on(
         symbols=len(a.symbols),
         contexts=stats.contexts,
         pairs=stats.pairs,
+        lazy=stats.lazy,
         masks=len(sizes),
         largest_mask=max(sizes, default=0),
         mean_mask=sum(sizes) / len(sizes) if sizes else 0.0,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.vocabulary import Vocabulary
@@ -68,12 +69,17 @@ class TokenSymbols:
             found |= inside
         return tuple(sorted(found))
 
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        """Any name, the longest first."""
+        return re.compile("|".join(map(re.escape, sorted(self.by_name, key=len, reverse=True))))
+
     def spell(self, text: str) -> bytes:
         """A literal's bytes, in which names of special tokens are the tokens."""
         if not self.by_name:
             return text.encode()
         out, at = b"", 0
-        for m in re.finditer("|".join(map(re.escape, sorted(self.by_name, key=len, reverse=True))), text):
+        for m in self._names.finditer(text):
             token = self.by_name[m.group()]
             self.used.add(token)
             out += text[at : m.start()].encode() + spell_special(token)
