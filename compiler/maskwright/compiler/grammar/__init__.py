@@ -1,6 +1,6 @@
 """Grammars: Lark's notation to a pushdown automaton over bytes.
 
-    embed         `%json` and `%regex` values are taken out and compiled on their own
+    embed         `%json` and `%regex` values are taken out and compiled on their own; special tokens become symbols
     lark_tables   lark's own reader, LALR tables and lexer contexts, read in one place
     merge_states  LR states that do the same are one
     conflicts     what may surprise in them, as diagnostics
