@@ -59,8 +59,9 @@ def read_vocabulary(path: str, terminal: Terminal) -> Vocabulary:
 
 
 def prepare_compiler(vocabulary: Vocabulary, options: CompileOptions, limits: Limits, terminal: Terminal) -> Compiler:
-    """Tells what takes long: a vocabulary's pack is built once, and so are numba's kernels on a new machine. The compiler
-    is imported late, because that takes a second and other commands don't need it.
+    """Tells what takes long: a vocabulary's pack is built once, and so are numba's kernels on a new machine.
+
+    The compiler is imported late, because that takes a second and other commands don't need it.
     """
     from maskwright.compiler import Compiler
     from maskwright.compiler.jit import kernels_are_kept
