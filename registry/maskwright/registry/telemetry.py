@@ -93,7 +93,10 @@ class Metrics:
 
 @contextmanager
 def call_span(method: str, metadata: Iterable[tuple[str, Any]]) -> Iterator[Any]:
-    """A server span around a call, in the caller's trace."""
+    """A server span around a call, in the caller's trace; a span that records nothing where there's no SDK."""
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        yield trace.INVALID_SPAN
+        return
     carrier = {name: value for name, value in metadata if name in ("traceparent", "tracestate")}
     context = propagate.extract(carrier)
     tracer = trace.get_tracer("maskwright.registry")
