@@ -17,16 +17,13 @@ from maskwright.workers.client import DiskCache, RegisteredTokenizer, RegistryCl
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of whoever runs the tests, and a cache of its own; only packs, which are slow to build, are shared."""
     for name in os.environ:
         if name.startswith("MASKWRIGHT_") and name not in ("MASKWRIGHT_KILLS", "MASKWRIGHT_SHARED"):
             monkeypatch.delenv(name)
-    packs, cache = tmp_path_factory.getbasetemp() / "packs", tmp_path / "default-cache"
+    packs, cache = tmp_path_factory.getbasetemp() / "packs", tmp_path_factory.mktemp("cache")
     packs.mkdir(exist_ok=True)
-    cache.mkdir()
     (cache / "packs").symlink_to(packs)
     monkeypatch.setenv("MASKWRIGHT_CACHE", str(cache))
 
