@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
-from maskwright.compiler.diagnostics import LimitExceeded
+from maskwright.compiler.diagnostics import LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.beside import Base, Bases, Beside, BesideWalker
 from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
@@ -166,7 +166,7 @@ class _Clock:
 
     def check(self, stage: str) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise LimitExceeded("compile_seconds", self.limits.compile_seconds, self.limits.compile_seconds, stage)
+            raise out_of_time(self.limits.compile_seconds, self.deadline, stage)
 
     def watch(self, items: Iterable[T], stage: str) -> Iterator[T]:
         for i, item in enumerate(items):
