@@ -7,6 +7,10 @@ schemas: JSON Lines, each an object with "id" and "schema". Schemas are taken at
 compile within `--seconds` for every tokenizer; how many didn't is told. Texts are parsed by `json` and validated by
 jsonschema-rs (formats too), and run through the artifact once more as text. With `--log` the texts are written for
 `maskwright evaluate`, grouped by adversary. Any failure is printed with what repeats it; the exit code is then 1.
+Two runs over 200 real schemas, with Llama 2, Llama 3.1 and Qwen 3 (10,200 texts) and with Qwen 3 alone (3,400 more):
+13,600 texts, 394,023 tokens, no failure; 42 and 38 schemas were passed over, nearly all for `--seconds 4`. A small run
+with the vocabulary that ships found that budgets of artifacts on one pack took each other's symbols for their own.
+
 Without arguments: three small schemas, the vocabulary that ships, 120 texts.
 """
 
