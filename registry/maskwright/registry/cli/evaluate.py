@@ -6,15 +6,16 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maskwright.workers.gate.errors import MissingDependency
 from maskwright.workers.metrics import LayerMetrics, MeasuredLayer, render_prometheus, render_table
-from maskwright.workers.metrics.evaluate import Evaluation, evaluate
 from maskwright.workers.metrics.log import lines_of
 
 from .files import file_failures
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
+
+if TYPE_CHECKING:
+    from maskwright.workers.metrics.evaluate import Evaluation
 
 NAME = "evaluate"
 EXTRA = "compiler"
@@ -28,6 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
+    # Late: the gate brings SQLite along, which no other command needs.
+    from maskwright.workers.gate.errors import MissingDependency
+    from maskwright.workers.metrics.evaluate import evaluate
+
     with file_failures(options.log), terminal.working("evaluating"):
         try:
             found = evaluate(_lines(options.log))
