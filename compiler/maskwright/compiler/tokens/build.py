@@ -49,7 +49,7 @@ U32 = npt.NDArray[np.uint32]
 
 LARGE_MASK = 256
 MANY_RESTS = 500_000
-RESTS_A_RETURN = 8_000
+RESTS_A_RETURN = 20_000
 """Questions to symbols, in all and for each distinct return, before it pays to merge rests first: a question takes a
 microsecond, to ask a return for all rests takes milliseconds.
 """
