@@ -192,11 +192,15 @@ class _Emitter:
     def merge_verdicts(self, frame: _Frame) -> dict[int, int]:
         """New numbers; the accepting verdict of the root, its first, stays 0 and alone."""
         accept = self.machine.verdict[self.machine.accept]
+        columns: dict[int, list[tuple[int, Move]]] = {v: [] for v in frame.verdicts}
+        for s in frame.below:
+            for v, m in self.symbol_list[s].returns.items():
+                if v in columns:
+                    columns[v].append((s, m))
         known: dict[object, int] = {}
         out: dict[int, int] = {}
-        for v in frame.verdicts:
-            column = "accept" if v == accept else tuple(self.symbol_list[s].returns.get(v) for s in frame.below)
-            out[v] = known.setdefault(column, len(known))
+        for v, column in columns.items():
+            out[v] = known.setdefault("accept" if v == accept else tuple(column), len(known))
         return out
 
     def final_move(self, m: Move) -> Move:
