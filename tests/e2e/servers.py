@@ -34,11 +34,11 @@ def running(config: ServerConfig, tasks: Tasks | None = FAULTY) -> Iterator[tupl
         server = Server(config, tasks)
         return await server.start(), server
 
-    address, server = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+    address, server = asyncio.run_coroutine_threadsafe(start(), loop).result(300)
     try:
         yield address, server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(300)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
