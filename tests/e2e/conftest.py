@@ -57,7 +57,7 @@ def connect(tmp_path: Path) -> Iterator[Callable[..., RegistryClient]]:
     """Makes clients; `cache` names their folder. They don't try again unless told to."""
     made: list[RegistryClient] = []
 
-    def make(address: str, cache: str = "cache", attempts: int = 1, timeout: float = 60.0) -> RegistryClient:
+    def make(address: str, cache: str = "cache", attempts: int = 1, timeout: float = 300.0) -> RegistryClient:
         made.append(
             RegistryClient(address, cache=DiskCache(tmp_path / cache), attempts=attempts, timeout=timeout)
         )

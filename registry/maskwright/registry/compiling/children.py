@@ -235,9 +235,12 @@ class _Child:
             return self._pipe.recv()
 
     def status(self) -> int | None:
-        """The exit status of a child whose pipe has ended."""
-        self.process.join(JOIN_SECONDS)
-        return self.process.exitcode
+        """The exit status of a child whose pipe has ended; None where it isn't to be had, or was seen to already."""
+        try:
+            self.process.join(JOIN_SECONDS)
+            return self.process.exitcode
+        except ValueError:
+            return None
 
     def end(self) -> None:
         """Kills it; a thread of its own sees to what's left of it, which may take the kernel a while."""
