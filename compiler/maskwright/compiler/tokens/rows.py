@@ -31,8 +31,8 @@ Array = np.ndarray[Any, Any]
 
 FEW = 4
 """Words that aren't worth a search."""
-LATEST, LEADERS = 16, 64
-MAX_DEPTH = 6
+LATEST, LEADERS = 32, 128
+MAX_DEPTH = 10
 """Own rows that a candidate may stand on: where a row is used, all of them are xor-ed. The format allows 16."""
 
 
