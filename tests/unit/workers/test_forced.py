@@ -61,6 +61,31 @@ def test_a_forced_text_is_whole_characters() -> None:
     assert m.find_jump_forward_string() == "a"
 
 
+def test_a_forced_text_that_begins_within_a_character() -> None:
+    m, asked = Matcher(regex("a(😀b😁|😀b😂)")), []
+
+    def encode(text: str) -> list[int]:
+        asked.append(text)
+        return list(text.encode())
+
+    start, end = "a😀b".encode(), "😁".encode()[:3]
+    assert m.find_jump_forward_bytes() == start + end and m.find_jump_forward_string() == "a😀b"
+    assert m.find_jump_forward_tokens(encode) == list(start) and asked.pop() == "a😀b"
+    assert m.accept_string(start[:3])  # two bytes of the emoji have been written
+    assert m.find_jump_forward_bytes() == start[3:] + end and m.find_jump_forward_string() == ""
+    assert m.find_jump_forward_tokens(encode) == list(start[3:]) and asked.pop() == "b"
+    assert m.find_jump_forward_tokens() == list(start[3:] + end)
+    assert m.accept_string(start[3:]) and m.find_jump_forward_string() == ""
+    assert m.find_jump_forward_tokens(encode) == [] and not asked
+    assert m.accept_string(end) and m.find_jump_forward_bytes() == b""
+
+
+def test_nothing_is_put_down_for_what_no_token_spells() -> None:
+    """Stop tokens that are text are no text, so that nothing spells the comma."""
+    m = Matcher(regex("ab,c"), [ord(",")])
+    assert m.find_jump_forward_string() == "ab,c" and m.find_jump_forward_tokens() == []
+
+
 def test_nothing_is_forced_where_the_text_may_end_or_has_ended() -> None:
     m = Matcher(regex("ab(cd)?"))
     assert m.find_jump_forward_string() == "ab"

@@ -12,7 +12,8 @@ text is cut as the caller's `encode` cuts it, or else into the fewest tokens, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.spelling import Spelling
@@ -113,7 +114,7 @@ class Forced:
 
 
 def fewest_tokens(text: bytes, spelled: Spelling) -> list[int]:
-    """Token ids that spell a prefix of `text` as long as tokens can, in the fewest tokens, the longest first."""
+    """Token ids that spell `text`, in the fewest tokens, the longest first; none where tokens can't."""
     n = len(text)
     best: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
     for start in range(n - 1, -1, -1):
@@ -130,16 +131,26 @@ def fewest_tokens(text: bytes, spelled: Spelling) -> list[int]:
     return out
 
 
-def whole_tokens(tokens: Sequence[int], spell: Callable[[int], bytes | None], text: bytes, end: int) -> list[int]:
-    """The first of the tokens that lie within `text[:end]`. Raises ValueError when they don't spell `text`."""
-    out, at = list[int](), 0
-    for token in tokens:
-        data = spell(int(token))
+def whole_tokens(tokens: Iterable[int], spell: Callable[[int], bytes | None], text: bytes) -> list[int]:
+    """The tokens. Raises ValueError when they don't spell `text`, TypeError for what isn't an integer."""
+    out, at = [operator.index(token) for token in tokens], 0
+    for token in out:
+        data = spell(token)
         if data is None or not text.startswith(data, at):
             raise ValueError(f"token {token} doesn't spell the forced text at byte {at}")
         at += len(data)
-        if at <= end:
-            out.append(int(token))
     if at != len(text):
         raise ValueError(f"the tokens spell {at} bytes of {len(text)}")
+    return out
+
+
+def tokens_within(tokens: Sequence[int], spell: Callable[[int], bytes | None], text: bytes, end: int) -> list[int]:
+    """The first of the tokens that lie within `text[:end]`, as far as they spell it."""
+    out, at = list[int](), 0
+    for token in tokens:
+        data = spell(token) or b""
+        at += len(data)
+        if at > end or not text.startswith(data, at - len(data)):
+            break
+        out.append(token)
     return out

@@ -17,7 +17,7 @@ from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.errors import DeadEnd, DeadEndCause
 from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable
-from maskwright.workers.forced import Forced, fewest_tokens, whole_tokens
+from maskwright.workers.forced import Forced, fewest_tokens, tokens_within, whole_tokens
 from maskwright.workers.specials import FIRST_MARK, SYMBOL
 from maskwright.workers.spelling import spelling
 from maskwright.workers.state import TERMINATED, Position, Stack, State
@@ -101,7 +101,7 @@ class Questions:
         return text.split(SYMBOL, 1)[0] if self._artifact.has_specials else text
 
     def find_jump_forward_string(self) -> str:
-        """The text that must follow, as far as it's whole characters."""
+        """The text that must follow, as far as it's whole characters; none where a character has begun already."""
         return whole_characters(self.find_jump_forward_bytes())
 
     def find_jump_forward_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
@@ -109,16 +109,23 @@ class Questions:
 
         Safe to tokenise again: they end before the first place from which a token of the vocabulary could reach
         beyond the forced text, so that none of the boundaries is one that the model might not have chosen
-        (forced.py). `encode` cuts the forced text as your tokenizer does; without it, it's the fewest tokens.
+        (forced.py). `encode` cuts the forced text as your tokenizer does; without it, it's the fewest tokens, and so
+        is the rest of a character that has begun. A character that isn't forced to its end isn't given to `encode`.
         Raises ValueError when `encode`'s tokens don't spell the text.
         """
         text = self.find_jump_forward_bytes()
         if not text:
             return []
         pack, spelled = self._artifact.pack, spelling(self._artifact.pack, self._stop_text)
+        lead = begun_character(text) if encode else len(text)
+        cut = fewest_tokens(text[:lead], spelled)
+        if encode:
+            whole = whole_characters(text[lead:])
+            text = text[:lead] + whole.encode()
+            if whole:
+                cut += whole_tokens(encode(whole), pack.token_bytes, text[lead:])
         end = self._forced().safe_end(text, self._state[:3], spelled)
-        cut = encode(whole_characters(text)) if encode else fewest_tokens(text, spelled)
-        tokens = whole_tokens(cut, pack.token_bytes, text, end)
+        tokens = tokens_within(cut, pack.token_bytes, text, end)
         return tokens[: self.validate_tokens(tokens)]
 
     def where(self) -> Place:
@@ -181,10 +188,13 @@ class Questions:
 
 
 def whole_characters(text: bytes) -> str:
-    """The text without an incomplete character at its end."""
-    for end in range(len(text), max(len(text) - 4, -1), -1):
-        try:
-            return text[:end].decode()
-        except UnicodeDecodeError:
-            continue
-    return text.decode(errors="replace")
+    """The text up to the first byte that isn't of a whole character."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        return text[: error.start].decode()
+
+
+def begun_character(text: bytes) -> int:
+    """How many bytes at the beginning belong to a character that began before."""
+    return next((i for i, byte in enumerate(text[:3]) if not 0x80 <= byte < 0xC0), min(len(text), 3))

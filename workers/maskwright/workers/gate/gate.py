@@ -261,8 +261,7 @@ class CommitGate:
     # -- the steps -------------------------------------------------------------------------------------------
 
     def _steps(self, text: _Text, key: str, action: Action, ended: Ended | str, principal: str | None) -> _Steps:
-        if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
-            raise ValueError(f"a key is a string of 1 to {MAX_KEY} characters")
+        _check_call(key, action, principal)
         if text.tokens is None and self._artifact.has_specials:
             raise ValueError("the artifact's language has special tokens: pass the tokens, too")
         ended = Ended.of(ended)
@@ -369,10 +368,10 @@ class CommitGate:
             self._at("finishing")
         except NotDone as error:
             verdicts[MeasuredLayer.TOOL] = False
-            return self._freed(claim, Reason(str(error) or "the action had no effect", check=_name(action)))
+            return self._freed(claim, Reason(_message(error) or "the action had no effect", check=_name(action)))
         except BaseException as error:
             verdicts[MeasuredLayer.TOOL] = False
-            note = f"the action raised {type(error).__name__}: {error}"[:1000]
+            note = f"the action raised {type(error).__name__}: {_message(error)}"[:1000]
             self._doubt(claim, note)
             if not isinstance(error, Exception):
                 raise
@@ -445,6 +444,28 @@ async def _uninterrupted(call: Callable[[], Any]) -> tuple[Any, asyncio.Cancelle
     return work.result(), struck
 
 
+def _check_call(key: str, action: Action, principal: str | None) -> None:
+    """Before anything is looked at: what nobody could run later, or write down."""
+    if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY or not _is_text(key):
+        raise ValueError(f"a key is a string of 1 to {MAX_KEY} characters, surrogates aside")
+    if not callable(action):
+        raise TypeError(f"an action is called, and {type(action).__name__} can't be")
+    if principal is not None and not isinstance(principal, str):
+        raise TypeError(f"a principal is a string or None, not {type(principal).__name__}")
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _message(error: BaseException) -> str:
+    """What an exception says, as text that can be written down, whatever its class does."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return "(it says nothing that can be read)"
+
+
 def _bytes(text: str | bytes) -> bytes:
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
@@ -454,7 +475,12 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def _tokens(tokens: Sequence[int] | None) -> tuple[int, ...] | None:
-    return None if tokens is None else tuple(operator.index(t) for t in tokens)
+    if tokens is None:
+        return None
+    given = tuple(operator.index(t) for t in tokens)
+    if any(not 0 <= t < 1 << 32 for t in given):
+        raise ValueError("tokens are numbers from 0 on, below 2 ** 32")
+    return given
 
 
 def _content(text: _Text, principal: str | None, with_tokens: bool) -> str:
@@ -469,8 +495,8 @@ def _encode(value: Any) -> tuple[str, str | None]:
     """The result as JSON. It's no failure when it can't be: the action has run."""
     try:
         return json.dumps(value, allow_nan=False), None
-    except (TypeError, ValueError, RecursionError) as error:
-        return "null", f"the result can't be kept as JSON: {error}"
+    except Exception as error:  # of the caller's classes, too
+        return "null", f"the result can't be kept as JSON: {_message(error)}"
 
 
 def _reasons(answer: Any, check: str) -> list[Reason]:

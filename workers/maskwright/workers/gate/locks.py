@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -32,11 +33,16 @@ class ClaimLock:
             os.close(self._file)  # swept between making and locking
 
     def release(self) -> None:
-        """Gives it up, once; the file goes first, so that none is left behind."""
+        """Gives it up, once, whatever happens; the file goes first, so that none is left behind. One that can't be
+        removed is litter.
+        """
         if self._file >= 0:
             file, self._file = self._file, -1
-            self._path.unlink(missing_ok=True)
-            os.close(file)
+            try:
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+            finally:
+                os.close(file)
 
 
 def is_held(folder: Path, name: str) -> bool:

@@ -43,8 +43,10 @@ class Ended(StrEnum):
     def of(cls, reason: str) -> Ended:
         """From one of these values or an engine's finish reason (stop, eos, tool_calls, length, abort, timeout,
         disconnect and the like). Raises ValueError for a word it doesn't know: what isn't known to be a stop
-        isn't taken for one.
+        isn't taken for one. TypeError for what isn't a string, None for example.
         """
+        if not isinstance(reason, str):
+            raise TypeError(f"a finish reason is a string, not {type(reason).__name__}")
         found = _FINISH_REASONS.get(reason.lower().replace("_", " ").replace("-", " "))
         if found is None:
             raise ValueError(f"finish reason {reason[:40]!r} isn't known; pass an Ended")

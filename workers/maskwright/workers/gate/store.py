@@ -121,7 +121,9 @@ class SqliteStore:
         row = self._read(scope, key)
         if row is None or row["state"] != State.STARTED:
             return None if row is None else _entry(row)
-        if is_held(self._running, row["claim"]):
+        with self._failures():
+            held = is_held(self._running, row["claim"])
+        if held:
             return _entry(row, State.RUNNING)
         with self._change() as c:  # does nothing where the owner finished in between
             c.execute(
