@@ -209,6 +209,13 @@ def test_what_does_not_fit_is_refused() -> None:
     for rows, artifact in (([2], 0), ([-1], 0), ([0], 1), (None, -1)):
         with pytest.raises(IndexError):
             device.reset(rows, artifact)
+    for rows in ([0.5], [True], ["0"]):
+        with pytest.raises(TypeError):
+            device.reset(rows)
+    with pytest.raises(TypeError, match="tensor"):
+        device.accept([1, 1])
+    with pytest.raises(TypeError, match="tensor"):
+        device.apply(np.zeros((2, 301), np.float32))
     for batch, options in ((0, {}), (1, {"capacity": -1}), (1, {"kernels": "cuda"})):
         with pytest.raises(ValueError):
             DeviceMatcher(tables, batch, **options)

@@ -97,6 +97,10 @@ def test_strided_logits_and_masks(form: str) -> None:
         (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"vocab_size": -1}, ValueError),
         (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": [1]}, IndexError),
         (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": torch.tensor([-1])}, IndexError),
+        (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": [0.5]}, TypeError),
+        (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": torch.tensor([0.5])}, TypeError),
+        (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": torch.tensor([True])}, TypeError),
+        (torch.zeros((1, 40)), torch.zeros((1, 2), dtype=torch.int32), {"indices": torch.tensor([[0]])}, TypeError),
     ],
 )
 def test_what_does_not_fit_is_refused(logits, mask, options, error) -> None:

@@ -124,3 +124,28 @@ def test_one_vocabulary(artifact: Artifact) -> None:
     with pytest.raises(WrongVocabulary):
         batch[0] = other
     assert batch[0] is None
+
+
+def test_numbers_of_any_kind(artifact: Artifact) -> None:
+    batch, mask = BatchMatcher([artifact, None, artifact]), allocate_token_bitmask(3, SIZE)
+    wanted = allocate_token_bitmask(3, SIZE)
+    assert batch.fill_next_token_bitmask(wanted, remaining=40) == {}
+    assert batch.fill_next_token_bitmask(mask, np.arange(3), np.int64(40)) == {}  # type: ignore[arg-type]
+    assert (mask == wanted).all()
+    first = int(np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little"))[0])
+    assert batch.accept_tokens(np.full(3, first)) == [True, None, True]  # type: ignore[arg-type]
+    batch.rollback(np.int64(1))  # type: ignore[arg-type]
+    assert batch[0] is not None and batch[0].accepted() == ()
+
+
+def test_rows_that_are_none_or_shared_are_refused(artifact: Artifact) -> None:
+    batch, mask = BatchMatcher([artifact, artifact]), allocate_token_bitmask(3, SIZE)
+    for rows, error in (([0, 1.0], TypeError), ([0, "1"], TypeError), ([True, 0], TypeError), ([2, 2], ValueError)):
+        with pytest.raises(error):
+            batch.fill_next_token_bitmask(mask, rows)  # type: ignore[arg-type]
+    for steps in (1.0, [0, 0.5]):
+        with pytest.raises(TypeError):
+            batch.rollback(steps)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="place"):
+        BatchMatcher(["artifact"])  # type: ignore[list-item]
+    assert not mask.any()

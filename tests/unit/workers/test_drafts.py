@@ -141,3 +141,27 @@ def test_drafts_keep_budgets(artifact: Artifact) -> None:
         m.validate_tokens(draft, remaining=need - 1)
     with pytest.raises(ValueError, match="remain"):
         m.fill_draft_bitmask(mask, draft, remaining=need - 1)
+
+
+def test_nothing_is_written_for_what_is_no_draft(artifact: Artifact) -> None:
+    m, mask = Matcher(artifact), allocate_token_bitmask(4, SIZE)
+    for tokens, parents in (([byte("["), 1.5], [-1, 0]), ([byte("["), 1], [-1, 0.0]), ([True], [-1]), ([None], [-1])):
+        with pytest.raises(TypeError):
+            m.fill_draft_tree_bitmask(mask, tokens, parents)  # type: ignore[arg-type]
+    assert not mask.any() and m.accepted() == ()
+
+
+def test_stop_tokens_behind_the_end_cost_nothing(artifact: Artifact) -> None:
+    """Counting and masks agree on them, whatever remains."""
+    m, mask = Matcher(artifact), allocate_token_bitmask(4, SIZE)
+    assert m.accept_string("[]")
+    for remaining in (1, 2, 5, None):
+        assert m.validate_tokens([EOS] * 3, remaining) == 3
+        assert m.fill_draft_bitmask(mask, [EOS] * 3, 0, remaining) == 3
+
+
+def test_without_stop_tokens_a_budget_ends_with_the_text(artifact: Artifact) -> None:
+    m, mask = Matcher(artifact, ()), allocate_token_bitmask(3, SIZE)
+    assert m.accept_string("[]") and m.min_tokens_to_finish() == 0
+    assert m.validate_tokens([byte("!")], 0) == 0 and m.validate_tokens([byte("!")], 1) == 1
+    assert m.fill_draft_tree_bitmask(mask, [byte("a")], [-1], 0, 1) == [False]

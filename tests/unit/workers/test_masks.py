@@ -91,3 +91,13 @@ def test_allocation() -> None:
     for bad in ((-1, 5), (1, -5)):
         with pytest.raises(ValueError):
             allocate_token_bitmask(*bad)
+
+
+@pytest.mark.parametrize("indices", [[0.5], [True, False], np.array([False, True]), np.array([1.0]), [[0]], ["0"]])
+def test_indices_are_integers(indices: list[object]) -> None:
+    """A boolean mask, taken for numbers, would leave a row without its mask."""
+    logits, mask, _ = random_case(np.random.default_rng(3), 2, 70, 70, np.float32)
+    before = logits.copy()
+    with pytest.raises(TypeError):
+        apply_token_bitmask_inplace(logits, mask, indices=indices)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(logits, before)

@@ -274,3 +274,9 @@ def test_fill_refuses_what_is_not_a_bitmask(artifact: Artifact) -> None:
             m.fill_next_token_bitmask(good, index)
     with pytest.raises(IndexError):
         m.fill_next_token_bitmask(allocate_token_bitmask(0, m.vocab_size))
+
+
+@pytest.mark.parametrize("stops", [[1.5], ["3"], [None], [True]])
+def test_stop_tokens_are_integers(artifact: Artifact, stops: list[object]) -> None:
+    with pytest.raises(TypeError):
+        Matcher(artifact, stops)  # type: ignore[arg-type]

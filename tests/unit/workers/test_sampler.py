@@ -205,3 +205,23 @@ def test_logits_of_another_vocabulary_are_a_dead_end(matcher: Matcher) -> None:
     with pytest.raises(DeadEnd) as ended:
         Sampler().next_token(np.zeros(2), matcher)
     assert ended.value.cause == DeadEndCause.VOCABULARY_MISMATCH
+
+
+def test_temperatures_near_zero_are_the_limit() -> None:
+    logits = np.array([1.5, -1e300, 1.5, 1.25])
+    for temperature in (1e-3, 1e-200, 5e-324):
+        assert distribution(logits, 0, 1, 2, 3, temperature=temperature) == {0: 0.5, 1: 0, 2: 0.5, 3: pytest.approx(0)}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.uint8, bool])
+def test_other_bitmasks_are_refused(dtype: type) -> None:
+    with pytest.raises(TypeError, match="bitmask"):
+        masked_distribution(EXAMPLE, bitmask(REFUND, ASK).astype(dtype))
+
+
+def test_other_logits_and_options_are_refused() -> None:
+    for logits in (EXAMPLE.astype(complex), EXAMPLE > 0, EXAMPLE.tolist()):
+        with pytest.raises(TypeError, match="logits"):
+            masked_distribution(logits, bitmask(REFUND, ASK))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        SamplingOptions(top_k=2.5)  # type: ignore[arg-type]

@@ -9,11 +9,12 @@ an engine crosses into it once a step.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import DeadEnd, WrongVocabulary
+from maskwright.workers.masks import integers
 from maskwright.workers.matcher import Matcher
 
 
@@ -53,6 +54,8 @@ class BatchMatcher:
             return None
         if isinstance(matcher, Artifact):
             matcher = Matcher(matcher, self._stops)
+        if not isinstance(matcher, Matcher):
+            raise TypeError(f"a place holds a Matcher, an Artifact or None, not {type(matcher).__name__}")
         fingerprint = matcher.artifact.pack.fingerprint
         if self._fingerprint is None:
             self._fingerprint = fingerprint
@@ -71,12 +74,12 @@ class BatchMatcher:
         rows: for each place its row, None to skip it; default: row i for place i. remaining: tokens that may still
         be drawn, for all or for each place (`Matcher.fill_next_token_bitmask`). Returns what went wrong by place: an
         empty mask, or a `remaining` that doesn't suffice; their rows hold no token. Raises TypeError or ValueError
-        for another array or lists of another length, IndexError for a row that isn't there; nothing is written
-        then. Cost: that of each fill.
+        for another array, lists of another length and two sequences in one row, IndexError for a row that isn't there;
+        nothing is written then. Cost: that of each fill.
         """
         matchers = self._matchers
-        chosen = range(len(matchers)) if rows is None else rows
-        budgets = [remaining] * len(matchers) if remaining is None or isinstance(remaining, int) else remaining
+        chosen = range(len(matchers)) if rows is None else _row_numbers(rows)
+        budgets = remaining if isinstance(remaining, Sized) else [remaining] * len(matchers)
         if len(chosen) != len(matchers) or len(budgets) != len(matchers):
             raise ValueError(f"{len(matchers)} sequences, {len(chosen)} rows, {len(budgets)} budgets")
         if mask is not self._mask:
@@ -125,9 +128,9 @@ class BatchMatcher:
 
     def rollback(self, steps: Sequence[int] | int) -> None:
         """Undoes the last steps: the same number in every place, or one for each (0 for empty ones). Raises
-        ValueError, changing nothing, when a sequence has fewer.
+        ValueError, changing nothing, when a sequence has fewer; TypeError for what isn't an integer.
         """
-        counts = [steps] * len(self._matchers) if isinstance(steps, int) else list(steps)
+        counts = integers(steps if isinstance(steps, Sized) else [steps] * len(self._matchers))
         if len(counts) != len(self._matchers):
             raise ValueError(f"{len(self._matchers)} sequences, {len(counts)} numbers of steps")
         pairs = [(m, n) for m, n in zip(self._matchers, counts, strict=True) if m is not None]
@@ -147,3 +150,12 @@ class BatchMatcher:
     def is_accepting(self) -> list[bool]:
         """Whether each text is complete so far; True for an empty place."""
         return [matcher is None or matcher.is_accepting() for matcher in self._matchers]
+
+
+def _row_numbers(rows: Sequence[int | None]) -> Sequence[int | None]:
+    """Rows as integers, each in one place at most. Raises TypeError, ValueError."""
+    used = integers(row for row in rows if row is not None)
+    if len(set(used)) != len(used):
+        raise ValueError(f"{len(used)} sequences are to be written into {len(set(used))} rows")
+    following = iter(used)
+    return [None if row is None else next(following) for row in rows]

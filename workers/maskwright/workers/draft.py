@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maskwright.workers.masks import integers
+
 if TYPE_CHECKING:
     from maskwright.workers.matcher import Matcher
 
@@ -27,6 +29,7 @@ def fill_tree(
     """`Matcher.fill_draft_tree_bitmask`."""
     if len(tokens) != len(parents):
         raise ValueError(f"{len(tokens)} tokens, {len(parents)} parents")
+    tokens, parents = integers(tokens), integers(parents)
     for node, parent in enumerate(parents):
         if not -1 <= parent < node:
             raise ValueError(f"node {node} can't have parent {parent}")
@@ -41,7 +44,7 @@ def fill_tree(
         matcher.fill_next_token_bitmask(mask, index, remaining)
         for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
             depth = depths[parent] + 1 if parent >= 0 else 1
-            left = None if remaining is None else max(remaining - depth, 0)
+            left = None if remaining is None else remaining - depth
             matcher._state = states[parent] if parent >= 0 else here
             if matcher._state is not None and _accept(matcher, token, left):
                 matcher.fill_next_token_bitmask(mask, index + 1 + node, left)
@@ -56,7 +59,7 @@ def fill_tree(
 
 
 def _accept(matcher: Matcher, token: int, left: int | None) -> bool:
-    return matcher.accept_token(token) and (left is None or matcher.min_tokens_to_finish() <= left)
+    return matcher.accept_token(token) and (left is None or matcher._fits(left))
 
 
 def _allow_all(matcher: Matcher, index: int) -> None:

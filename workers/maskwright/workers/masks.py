@@ -7,8 +7,9 @@ handed to `tensors/masks.py`, which is imported when the first one is seen.
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def apply_token_bitmask_inplace(
     on a device (see `tensors/masks.py`). bitmask: int32 [batch, words] or [words]. Row i of one goes with row i of
     the other; `indices` restricts the work to those rows, others stay as they are. Columns from `vocab_size` on
     (default: from 32 * words on) are always masked, so logits may be wider than the vocabulary. Raises TypeError for
-    other dtypes, ValueError for shapes that don't fit, IndexError for indices. Cost: linear in the logits touched.
+    other dtypes and for indices that aren't integers, ValueError for shapes that don't fit, IndexError for indices.
+    Cost: linear in the logits touched.
     """
     if is_tensor(logits):
         from maskwright.workers.tensors import masks as tensor_masks
@@ -68,19 +70,33 @@ def apply_token_bitmask_inplace(
         if not 0 <= vocab_size <= min(rows.shape[1], 32 * masks.shape[1]):
             raise ValueError(f"vocab_size {vocab_size} is beyond {columns} columns")
         columns = vocab_size
-    chosen = range(len(rows)) if indices is None else _checked(indices, len(rows))
+    chosen = range(len(rows)) if indices is None else row_numbers(indices, len(rows))
     for i in chosen:
         bits = np.unpackbits(np.ascontiguousarray(masks[i]).view(np.uint8), bitorder="little")
         np.copyto(rows[i, :columns], -np.inf, where=bits[:columns] == 0)
         rows[i, columns:] = -np.inf
 
 
-def _checked(indices: Sequence[int] | npt.NDArray[Any], n: int) -> list[int]:
-    chosen = [int(i) for i in indices]
+def row_numbers(indices: Iterable[Any], n: int) -> list[int]:
+    """Indices of `n` rows. Raises IndexError, TypeError for what isn't an integer."""
+    chosen = integers(indices)
     for i in chosen:
         if not 0 <= i < n:
             raise IndexError(f"row {i} of {n}")
     return chosen
+
+
+def integers(values: Iterable[Any]) -> list[int]:
+    """Integers of any kind as Python's. Raises TypeError for others: a float would be cut, and true and false are a
+    mask, where numbers are asked for.
+    """
+    given = values.tolist() if is_tensor(values) else values  # type: ignore[attr-defined]
+    found = []
+    for value in given:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError(f"{value} is no integer")
+        found.append(operator.index(value))
+    return found
 
 
 def bitmask_rows(mask: Any, words: int) -> list[memoryview]:

@@ -29,7 +29,7 @@ from maskwright.workers.budget import Budget
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEndCause
 from maskwright.workers.machine import COLD, DEAD
-from maskwright.workers.masks import bitmask_rows
+from maskwright.workers.masks import bitmask_rows, integers
 from maskwright.workers.questions import Questions
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
 from maskwright.workers.specials import FIRST_MARK
@@ -41,7 +41,7 @@ MAX_PUSHES = 10_000
 
 class Matcher(Questions):
     """Follows one sequence. `stop_token_ids`: default the vocabulary's own. Raises ValueError for ids outside
-    the vocabulary.
+    the vocabulary, TypeError for what isn't an integer.
     """
 
     __slots__ = (
@@ -51,7 +51,7 @@ class Matcher(Questions):
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
-        stops = artifact.pack.stop_token_ids if stop_token_ids is None else tuple(int(t) for t in stop_token_ids)
+        stops = artifact.pack.stop_token_ids if stop_token_ids is None else tuple(integers(stop_token_ids))
         if any(not 0 <= t < artifact.vocab_size for t in stops):
             raise ValueError(f"stop_token_ids {stops} aren't all ids below {artifact.vocab_size}")
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
@@ -252,12 +252,16 @@ class Matcher(Questions):
             for token in tokens:
                 if not self.accept_token(token):
                     break
-                if remaining is not None and self.min_tokens_to_finish() > remaining - done - 1:
+                if remaining is not None and not self._fits(remaining - done - 1):
                     break
                 done += 1
         finally:
             self._state = state
         return done
+
+    def _fits(self, left: int) -> bool:
+        """Whether the text can be completed with `left` tokens more. After a stop token any number will do."""
+        return self._state[3] == TERMINATED or self.min_tokens_to_finish() <= left
 
     def fill_draft_bitmask(self, mask: Any, tokens: Sequence[int], index: int = 0, remaining: int | None = None) -> int:
         """Masks for a draft of k tokens, to be verified in one step of the model: row `index` is the mask of here,

@@ -20,6 +20,7 @@ legal 0.8 ms, with 123,000 legal 30 ms (one core).
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ class TruncatedBeforeMask(ValueError):
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
     """temperature ≥ 0. top_k: 0 keeps all. top_p: above 0, 1 keeps all. min_p: from 0, which keeps all, to 1. Raises
-    ValueError for others.
+    ValueError for others, TypeError for a top_k that isn't an integer.
     """
 
     temperature: float = 1.0
@@ -60,7 +61,7 @@ class SamplingOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
             raise ValueError(f"temperature {self.temperature} isn't a number from 0 on")
-        if self.top_k < 0:
+        if operator.index(self.top_k) < 0:
             raise ValueError(f"top_k {self.top_k} is negative")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p {self.top_p} isn't above 0 and at most 1")
@@ -74,10 +75,11 @@ def masked_distribution(
     """The tokens that may be drawn, ids ascending, and their probabilities, which sum to 1.
 
     logits: a float type, [width], before any truncation. bitmask: int32 [words]; ids from `width` on don't count.
-    Raises TruncatedBeforeMask, ValueError for an empty mask, shapes that aren't one-dimensional, and logits that are
-    NaN or plus infinity.
+    Raises TruncatedBeforeMask, TypeError for other arrays, ValueError for an empty mask, shapes that aren't
+    one-dimensional, and logits that are NaN or plus infinity.
     """
     options = options or SamplingOptions()
+    _check(logits, bitmask)
     if logits.ndim != 1 or bitmask.ndim != 1:
         raise ValueError(f"logits have {logits.ndim} dimensions, bitmask {bitmask.ndim}; expected one")
     tokens = _legal(bitmask, len(logits))
@@ -92,9 +94,16 @@ def masked_distribution(
     if options.temperature == 0:
         return tokens[[int(chosen.argmax())]], np.ones(1)
     order = np.argsort(-chosen, kind="stable")
-    kept, weights = _truncate(order, _softmax(chosen[order] / options.temperature), options)
+    kept, weights = _truncate(order, _softmax(chosen[order], options.temperature), options)
     ascending = np.argsort(kept)
     return tokens[kept[ascending]], weights[ascending] / weights.sum()
+
+
+def _check(logits: Any, bitmask: Any) -> None:
+    if not isinstance(logits, np.ndarray) or not isinstance(bitmask, np.ndarray):
+        raise TypeError(f"logits are {type(logits).__name__}, bitmask {type(bitmask).__name__}; expected arrays")
+    if logits.dtype.kind not in "fiuV" or bitmask.dtype != np.int32:  # V: bfloat16 of other packages
+        raise TypeError(f"logits are {logits.dtype} and bitmask {bitmask.dtype}; expected a float type and int32")
 
 
 def _legal(bitmask: npt.NDArray[np.int32], width: int) -> I64:
@@ -102,9 +111,12 @@ def _legal(bitmask: npt.NDArray[np.int32], width: int) -> I64:
     return np.flatnonzero(bits[:width])
 
 
-def _softmax(scores: F64) -> F64:
-    """Of scores in descending order."""
-    weights: F64 = np.exp(scores - scores[0])
+def _softmax(scores: F64, temperature: float) -> F64:
+    """Of scores in descending order. The greatest is taken away first: divided by a small temperature it would be
+    infinite, and what's below it may be.
+    """
+    with np.errstate(over="ignore"):
+        weights: F64 = np.exp((scores - scores[0]) / temperature)
     weights /= weights.sum()
     return weights
 
@@ -141,6 +153,7 @@ class Sampler:
         TruncatedBeforeMask where something was taken away; then nothing has changed.
         """
         mask = allocate_token_bitmask(1, matcher.vocab_size)
+        _check(logits, mask)
         matcher.fill_next_token_bitmask(mask, 0, remaining)
         if logits.ndim == 1 and not len(_legal(mask[0], len(logits))):
             raise matcher.report_empty(len(logits))

@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import TablesRefused, WrongVocabulary
+from maskwright.workers.masks import integers
 from maskwright.workers.pack import VocabularyPack
 from maskwright.workers.tensors.bounds import longest_chain, longest_stack
 from maskwright.workers.tensors.row_table import RowTable
@@ -123,9 +124,7 @@ def lay_out(artifacts: Sequence[Artifact], stop_token_ids: Iterable[int] | None,
             raise WrongVocabulary("pack", pack.digest, artifact.pack.digest)
         if artifact.lazy is not None:
             raise TablesRefused("lazy", None, None, artifact.digest)
-        if artifact.lazy is not None:
-            raise TablesRefused("lazy", None, None, artifact.digest)
-    stops = sorted({int(t) for t in (pack.stop_token_ids if stop_token_ids is None else stop_token_ids)})
+    stops = sorted(set(integers(pack.stop_token_ids if stop_token_ids is None else stop_token_ids)))
     if any(not 0 <= t < pack.vocab_size for t in stops):
         raise ValueError(f"stop_token_ids {stops} aren't all ids below {pack.vocab_size}")
     views = [View(artifact) for artifact in artifacts]

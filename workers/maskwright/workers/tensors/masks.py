@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.workers.masks import row_numbers
+
 try:
     import torch
 except ImportError as error:  # pragma: no cover
@@ -80,14 +82,10 @@ def _check(logits: Any, masks: Any) -> None:
 
 def _index(indices: Sequence[int] | torch.Tensor, n: int, device: torch.device) -> torch.Tensor:
     if isinstance(indices, torch.Tensor) and indices.device.type != "cpu":
-        if indices.dim() != 1 or indices.is_floating_point():
+        if indices.dim() != 1 or indices.is_floating_point() or indices.dtype == torch.bool:
             raise TypeError(f"indices are {indices.dtype} in {indices.dim()} dimensions; expected integers in one")
         return indices.to(device)
-    chosen = [int(i) for i in indices]
-    for i in chosen:
-        if not 0 <= i < n:
-            raise IndexError(f"row {i} of {n}")
-    return torch.tensor(chosen, dtype=torch.int64).to(device, non_blocking=True)
+    return torch.tensor(row_numbers(indices, n), dtype=torch.int64).to(device, non_blocking=True)
 
 
 @cache

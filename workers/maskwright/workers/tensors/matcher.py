@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from maskwright.workers.errors import TablesRefused
+from maskwright.workers.masks import row_numbers
 from maskwright.workers.tensors import walk
 from maskwright.workers.tensors.masks import has_triton, mask_by_operations, uses_kernel
 from maskwright.workers.tensors.row_table import FREE_ROW
@@ -86,8 +87,9 @@ class DeviceMatcher:
         next call overwrites: False where the token wasn't legal, and there nothing has changed; so -1 leaves a sequence
         as it is. Raises TypeError, ValueError for another tensor.
         """
-        if tokens.dtype not in (torch.int32, torch.int64):
-            raise TypeError(f"tokens are {tokens.dtype}; expected int32 or int64")
+        if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int32, torch.int64):
+            found = getattr(tokens, "dtype", type(tokens).__name__)
+            raise TypeError(f"tokens are {found}; expected a tensor of int32 or int64")
         if tokens.shape != (self.batch,) or tokens.device != self.tables.device:
             raise ValueError(
                 f"tokens are {tuple(tokens.shape)} on {tokens.device}; expected ({self.batch},) on {self.tables.device}"
@@ -104,8 +106,9 @@ class DeviceMatcher:
         """Masks logits, a float type, [batch, width], on the device. Columns beyond the vocabulary are always masked.
         Raises TypeError, ValueError for another tensor.
         """
-        if not logits.is_floating_point():
-            raise TypeError(f"logits are {logits.dtype}; expected a float type")
+        if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
+            found = getattr(logits, "dtype", type(logits).__name__)
+            raise TypeError(f"logits are {found}; expected a tensor of a float type")
         if logits.dim() != 2 or len(logits) != self.batch or logits.device != self.tables.device:
             raise ValueError(f"logits are {tuple(logits.shape)} on {logits.device}; expected {self.batch} rows")
         columns = min(logits.shape[1], self.tables.vocab_size)
@@ -138,10 +141,8 @@ class DeviceMatcher:
             raise IndexError(f"artifact {artifact} of {len(self.tables.artifacts)}")
         chosen: Any = slice(None)
         if rows is not None and not isinstance(rows, torch.Tensor):
-            for row in rows:
-                if not 0 <= row < self.batch:
-                    raise IndexError(f"row {row} of {self.batch}")
-            rows = torch.tensor(list(rows), dtype=torch.int64).to(self.tables.device, non_blocking=True)
+            numbers = torch.tensor(row_numbers(rows, self.batch), dtype=torch.int64)
+            rows = numbers.to(self.tables.device, non_blocking=True)
         if rows is not None:
             chosen = rows
         state, start = self.state, self.tables.starts[artifact or 0]
