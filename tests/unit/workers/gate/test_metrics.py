@@ -69,6 +69,12 @@ def test_a_layers_failure_isnt_hidden_by_anothers_success() -> None:
     assert samples[verdicts, frozenset({("layer", "schema"), ("verdict", "not_judged")})] == 1
 
 
+def test_a_groups_name_stays_in_its_line() -> None:
+    (first, *_) = render_table({"a\nb\x1b[2J": LayerMetrics()})
+    assert first == "a\\nb\\x1b[2J: 0 texts, 0 tokens"
+    assert render_table({"gruppe é": LayerMetrics()})[0].startswith("gruppe é: ")
+
+
 def test_no_texts_are_neither_good_nor_bad() -> None:
     m = LayerMetrics()
     assert all("%" not in line for line in render_table({"none": m})[2:])
@@ -110,6 +116,7 @@ def test_the_text_for_prometheus_is_well_formed() -> None:
     assert samples["maskwright_generation_ends_total", frozenset({me, ("ended", "timed_out")})] == 1
     assert samples["maskwright_tokens_total", frozenset({me})] == 7
     assert text.count("# TYPE maskwright_texts_total") == 1
+    assert b'{gate="\\\\ud800"}' in render_prometheus([LayerMetrics({"gate": "\ud800"})]).encode()
     with pytest.raises(ValueError, match="labels"):
         render_prometheus([first, first])
     with pytest.raises(ValueError, match="label names"):
@@ -200,6 +207,11 @@ def test_a_log_is_judged_by_its_texts() -> None:
         (b'{"text":"","ended":"stop","layers":{"schema":1}}', FaultCode.WRONG_VALUE, "layers.schema"),
         (b'{"text":"","ended":"stop","layers":{"truth":true}}', FaultCode.UNKNOWN_FIELD, "layers.truth"),
         (b'{"text":"","ended":"stop","layers":{"dead end":true}}', FaultCode.UNKNOWN_FIELD, "layers.dead end"),
+        (b'{"text":"","ended":"stop","group":"\\ud800"}', FaultCode.WRONG_VALUE, "group"),
+        (b'{"text":"","ended":"\\ud800"}', FaultCode.WRONG_VALUE, "ended"),
+        (b'{"text":"","ended":"stop","\\ud800":1}', FaultCode.UNKNOWN_FIELD, "\\ud800"),
+        (b'{"text":"","ended":"stop","layers":{"\\ud800":true}}', FaultCode.UNKNOWN_FIELD, "layers.\\ud800"),
+        (b'{"define":"s","schema":{"type":"\\ud800"}}', FaultCode.INVALID_SCHEMA, "schema"),
         (b'{"define":"s"}', FaultCode.MISSING_FIELD, "schema"),
         (b'{"define":"s","schema":{"type":"x"}}', FaultCode.INVALID_SCHEMA, "schema"),
         (b'{"define":"s","schema":{},"draft":"3"}', FaultCode.WRONG_VALUE, "draft"),
@@ -209,7 +221,7 @@ def test_bad_lines_are_told_by_number(line: bytes, code: FaultCode, field: str |
     good = b'{"text":"1","ended":"stop"}\n'
     found = evaluate([HEADER, good, b"\n", line + b"\n", good])
     assert [(f.line, f.code, f.field) for f in found.faults] == [(4, code, field)]
-    assert f"line 4{', ' + field if field else ''}: " in str(found.faults[0])
+    assert f"line 4{', ' + field if field else ''}: ".encode() in str(found.faults[0]).encode()
     assert found.groups["all"].texts == 2
 
 
@@ -220,6 +232,7 @@ def test_bad_lines_are_told_by_number(line: bytes, code: FaultCode, field: str |
         (b"{}", FaultCode.NO_HEADER),
         (b'{"text":"","ended":"stop"}', FaultCode.NO_HEADER),
         (b'{"log":"maskwright-generations","version":2}', FaultCode.WRONG_VERSION),
+        (b'{"log":"maskwright-generations","version":true}', FaultCode.WRONG_VERSION),
         (b"\x89PNG", FaultCode.NOT_JSON),
     ],
 )

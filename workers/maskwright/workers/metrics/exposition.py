@@ -104,4 +104,5 @@ def _line(name: str, labels: dict[str, str], value: float) -> str:
 
 
 def _escaped(text: str) -> str:
+    text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -12,7 +12,7 @@ Every other line is one generation:
 
     text                required, string: what was generated, without the stop token
     ended               required: "stop", "length", "cancelled", "timed out", "disconnected" or "dead end"
-    group               string: what is compared, "masked" or "unmasked" for example; default "all"
+    group               string, no lone surrogates: what is compared, "masked" or "unmasked" for example; default "all"
     id                  string: for people
     schema              string, a defined name: syntax and schema are judged from the text, whatever `layers` says
     layers              object of verdicts, true or false, by layer: syntax, schema, business, facts, permission, tool;
@@ -108,8 +108,13 @@ class Generation:
 
 class _Wrong(Exception):
     def __init__(self, code: FaultCode, message: str, field: str | None = None) -> None:
-        self.code, self.message, self.field = code, message, field
+        self.code, self.message, self.field = code, printable(message), None if field is None else printable(field)
         super().__init__(message)
+
+
+def printable(text: str) -> str:
+    """The text with lone surrogates escaped, so that it can be written anywhere."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -168,7 +173,7 @@ def _constant(text: str) -> float:
 def _check_header(value: dict[str, Any]) -> None:
     if value.get("log") != NAME:
         raise _Wrong(FaultCode.NO_HEADER, f'the first line isn\'t {{"log": "{NAME}", "version": {VERSION}}}')
-    if value.get("version") != VERSION:
+    if type(value.get("version")) is not int or value["version"] != VERSION:
         raise _Wrong(FaultCode.WRONG_VERSION, f"version {value.get('version')!r:.20}; {VERSION} is known", "version")
     _check_names(value, ("log", "version"))
 
@@ -204,13 +209,20 @@ def _generation(number: int, value: dict[str, Any], names: set[str]) -> Generati
         line=number,
         text=_take(value, "text", (str,), required=True),
         ended=ended,
-        group=_take(value, "group", (str,), "all"),
+        group=_group(value),
         schema=schema,
         layers=_layers(_take(value, "layers", (dict,), {})),
         tokens=_number(value, "tokens", (int,)) or 0,
         added_ttft_seconds=_number(value, "added_ttft_seconds", (int, float)),
         added_tpot_seconds=_number(value, "added_tpot_seconds", (int, float)),
     )
+
+
+def _group(value: dict[str, Any]) -> str:
+    group: str = _take(value, "group", (str,), "all")
+    if group != printable(group):
+        raise _Wrong(FaultCode.WRONG_VALUE, f"{group!r:.40} has half a character", "group")
+    return group
 
 
 def _layers(value: dict[str, Any]) -> dict[MeasuredLayer, bool]:

@@ -32,6 +32,7 @@ def render_table(groups: Mapping[str, LayerMetrics]) -> list[str]:
 
 def _group(name: str, m: LayerMetrics) -> list[str]:
     ended = ", ".join(f"{end} {n:,}" for end, n in m.ends.most_common())
+    name = name if name.isprintable() else name.encode("unicode_escape").decode()
     lines = [f"{name}: {m.texts:,} texts, {m.tokens:,} tokens" + (f"; ended: {ended}" if ended else "")]
     lines.append(_row(_HEAD))
     for layer in MeasuredLayer:
