@@ -121,7 +121,9 @@ def test_stepping_to_a_complete_object_and_back(open_lab: Open, keep: Keep) -> N
         ["permission", "unchecked"],
         ["effect", "unchecked"],
     ]
-    assert figure(page, "may-end") == "ended" and page.get_by_role("button", name="Draw a token").is_disabled()
+    assert figure(page, "may-end") == "ended"
+    for name in ("Draw a token", "Run to the end", "Compare"):
+        assert page.get_by_role("button", name=name).is_disabled()
     keep(page, "4-complete")
     page.get_by_role("button", name="Undo").click()
     page.wait_for_selector("#judgement", state="hidden")

@@ -46,7 +46,7 @@ async function show(shown) {
   showSliders();
   $("budget-field").classList.toggle("short", shown.figures.short);
   const { ended } = shown.figures;
-  for (const id of ["draw", "run"]) $(id).disabled = ended;
+  for (const id of ["draw", "run", "compare"]) $(id).disabled = ended;
   for (const id of ["undo", "restart"]) $(id).disabled = !view.tokens.length;
   await judge();
   if (view.compare) await compare();
