@@ -89,7 +89,7 @@ def parse_json(data: bytes) -> Any:
     """The value of a JSON text. Raises ParseError."""
     try:
         text = data.decode()
-        return json.loads(text, object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
+        return json.loads(text, object_pairs_hook=_object, parse_float=parse_float, parse_constant=_constant)
     except ParseError:
         raise
     except UnicodeDecodeError as error:
@@ -112,7 +112,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _float(text: str) -> float:
+def parse_float(text: str) -> float:
+    """A JSON number with a fraction or an exponent. Raises ParseError beyond a float's range."""
     value = float(text)
     if math.isinf(value):
         raise ParseError(Reason(f"the number {text[:40]} is beyond a float's range"))

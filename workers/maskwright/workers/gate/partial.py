@@ -11,7 +11,8 @@ and a `Partial` isn't a text: `CommitGate.commit` doesn't take one. `committed` 
 is complete, because whether it's committed is the gate's to say.
 
 A pushdown scanner over characters, one step each, no recursion; the values of scalars come from `json.loads`. A text
-that can't be JSON any more sets `broken` to the character's place, and the view stays as it was before.
+that can't be JSON any more, as strictly as the gate reads it (no name twice, no number beyond a float's range), sets
+`broken` to the character's place, and the view stays as it was before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import codecs
 import json
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from maskwright.workers.gate.layers import parse_float
 
 _SPACE = " \t\n\r"
 _SCALAR = "+-.0123456789abcdefghijklmnopqrstuvwxyzE"
@@ -143,14 +146,17 @@ class PartialView:
     def _end_token(self) -> bool:
         text = "".join(self._token)
         try:
-            value = json.loads(text)
+            value = json.loads(text, parse_float=parse_float)
         except ValueError:
             return False
-        self._token.clear()
         if isinstance(value, str) and self._stack and isinstance(self._stack[-1][0], dict) and self._expect != "value":
+            if value in self._stack[-1][0]:
+                return False
+            self._token.clear()
             self._stack[-1] = (self._stack[-1][0], value)
             self._expect = "colon"
             return True
+        self._token.clear()
         self._put(value)
         self._after_value()
         return True
