@@ -24,7 +24,22 @@ class DeadEndCause(StrEnum):
     """
 
 
-class ArtifactError(Exception):
+class PortableError(Exception):
+    """An exception that keeps its type, fields and text between processes. pickle would call the constructor with
+    `args`, which aren't its parameters where the text is made there.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), self.args, dict(self.__dict__))
+
+
+def _revive(kind: type[PortableError], args: tuple[Any, ...], fields: dict[str, Any]) -> PortableError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
+
+class ArtifactError(PortableError):
     """A file, or a table in it, breaks the format. `section` is its part ("preamble", "header", "trailer", or
     a section's name), `offset` the byte in the file where that part begins, or None where there is no such
     place.

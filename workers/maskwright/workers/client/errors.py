@@ -15,6 +15,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 
 from maskwright.v1 import status_pb2, types_pb2
+from maskwright.workers.errors import PortableError
 
 STATUS_KEY = "grpc-status-details-bin"
 _SEVERITIES = {
@@ -24,7 +25,7 @@ _SEVERITIES = {
 }
 
 
-class ClientError(Exception):
+class ClientError(PortableError):
     """Anything that the client raises about a registry."""
 
 
