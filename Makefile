@@ -10,6 +10,7 @@ TESTS ?= tests
 PYTEST_FLAGS ?=
 ROUNDS ?= 20
 DATA ?= demo-data
+BENCH ?=
 KILLS ?= 200
 
 .PHONY: help demo serve lab test test-adapters lint gen check-gen bench golden fuzz conformance pages clean kills check-proto check-deploy
@@ -23,7 +24,7 @@ help:
 	@echo "make lab      a page that shows a constraint at work, on 127.0.0.1:7412"
 	@echo "make gen      regenerate the code of proto/"
 	@echo "make golden   rewrite the golden files; look at the difference before you commit it"
-	@echo "make bench    measure"
+	@echo "make bench    measure (BENCH=bench_peers for one of tests/bench)"
 	@echo "make check-deploy  lint what's in deploy/: containers, manifests, workflow, PromQL"
 	@echo "make kills    kill the server KILLS times while it compiles, writes and promotes; about 10 minutes"
 	@echo "make conformance  the official JSON Schema Test Suite, against the committed baseline"
@@ -83,7 +84,7 @@ golden: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/golden --update-golden
 
 bench: $(STAMP)
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(BENCH)
 
 pages: $(STAMP)
 	$(BIN)/python -m tests.conformance --pages
