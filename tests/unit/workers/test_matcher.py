@@ -280,3 +280,14 @@ def test_fill_refuses_what_is_not_a_bitmask(artifact: Artifact) -> None:
 def test_stop_tokens_are_integers(artifact: Artifact, stops: list[object]) -> None:
     with pytest.raises(TypeError):
         Matcher(artifact, stops)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [1, [ord("[")], None, 1.5])
+def test_a_text_is_text_or_bytes(artifact: Artifact, text: object) -> None:
+    """A number isn't as many zero bytes, a list of tokens no text."""
+    m = Matcher(artifact)
+    with pytest.raises(TypeError):
+        m.accept_string(text)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Matcher.restore(artifact, text)  # type: ignore[arg-type]
+    assert m.accepted() == () and m.accept_string(bytearray(b"[")) and m.accept_string(memoryview(b"]"))

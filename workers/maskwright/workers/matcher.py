@@ -223,9 +223,9 @@ class Matcher(Questions):
 
     def accept_string(self, text: str | bytes) -> bool:
         """Goes on by a text, as UTF-8 when it's a str, whatever tokens it would be. All or nothing; one step
-        for `rollback`.
+        for `rollback`. Raises TypeError for what is neither text nor bytes.
         """
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
         state = self._state
         if state[3] == TERMINATED or (self._artifact.has_specials and data and max(data) >= FIRST_MARK):
             return False

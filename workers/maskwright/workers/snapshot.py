@@ -100,7 +100,7 @@ class _Reader:
 
 def read_snapshot(kind: type[M], artifact: Artifact, data: bytes) -> M:
     """`Matcher.restore`."""
-    data = bytes(data)
+    data = bytes(memoryview(data))
     if len(data) < FIXED + 4:
         raise SnapshotError("form", f"{len(data)} bytes are too few")
     if data[:3] != MAGIC:
