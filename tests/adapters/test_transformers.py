@@ -187,6 +187,9 @@ def test_logits_of_a_smaller_vocabulary_are_a_dead_end() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="no artifact"):
         MaskwrightLogitsProcessor([])
+    for stops, error in (([1 << 20], ValueError), ([-1], ValueError), ([1.5], TypeError)):
+        with pytest.raises(error):
+            MaskwrightLogitsProcessor(compiled()["flat"], stop_token_ids=stops)
     with pytest.raises(WrongVocabulary):
         MaskwrightLogitsProcessor([compiled()["flat"], toy_artifact()])
     with pytest.raises(ValueError, match="divide"):

@@ -23,6 +23,7 @@ from transformers import LogitsProcessor
 from maskwright.workers.adapters.history import History
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import DeadEnd, DeadEndCause, WrongVocabulary
+from maskwright.workers.matcher import Matcher
 from maskwright.workers.tensors.masks import allocate_token_bitmask, apply_token_bitmask_inplace
 
 KEPT = 16
@@ -59,6 +60,8 @@ class MaskwrightLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._vocab_size = used[0].vocab_size if used else 0
         self.max_new_tokens = max_new_tokens
         self._stops = None if stop_token_ids is None else tuple(stop_token_ids)
+        for artifact in used[:1]:
+            Matcher(artifact, self._stops)  # they're checked now, not in the middle of a generation
         self._shared = isinstance(artifacts, Artifact)
         self._prompt: int | None = None
         self._histories: list[History | None] = []
