@@ -156,6 +156,14 @@ def test_explanations() -> None:
     assert m.explain().terminated and str(m.explain()) == "the text has ended"
 
 
+def test_alternatives_begin_with_the_character_that_has_begun() -> None:
+    m = Matcher(schema({"enum": ["日本語", "日本人", "é"]}))
+    assert m.accept_string('"') and m.explain().alternatives == ('é"', "日本")
+    assert m.accept_string("日本".encode()[:4]) and str(m.explain()).endswith("expected '本人\"' or '本語\"'")
+    assert m.accept_string("日本語".encode()[4:7]) and m.explain().alternatives == ('語"',)
+    assert m.accept_string("日本語".encode()[7:]) and m.explain().alternatives == ('"',)
+
+
 def test_a_shared_frame_is_told_with_the_pointer_around_it() -> None:
     m = Matcher(schema({"properties": {"a": {"type": "array", "items": {"type": "string"}, "minItems": 1}}}))
     assert m.accept_string('{"a":["x')

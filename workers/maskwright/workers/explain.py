@@ -47,7 +47,8 @@ class Explanation:
 
     pointer, frame: the innermost place. stack: (frame, pointer) from the outermost frame to the innermost.
     expected: the bytes that may follow. forced: the text that must follow, if there's only one way to go on.
-    alternatives: texts that ways on begin with, at most `MOST_ALTERNATIVES`, each as far as it's forced; empty
+    alternatives: texts that ways on begin with, from the start of a character that has begun, at most
+    `MOST_ALTERNATIVES`, each as far as it's forced; empty
     where there are too many. may_end, terminated: whether the text may end here, whether it has. steps: how many
     were accepted. path: in a schema's text, the JSON pointer of the value that's being written (of the object, while
     a key is); None for other sources.
@@ -104,6 +105,15 @@ def readable(artifact: Artifact, text: bytes) -> str:
         name = artifact.pack.special_text(token) if len(part) >= DIGITS else None
         out += (name or "(a special token)") + part[DIGITS:].decode("utf-8", "replace")
     return out
+
+
+def unfinished_character(text: bytes) -> bytes:
+    """The bytes at the end of a text that a character begins with and others have to end."""
+    for n in range(1, min(4, len(text) + 1)):
+        first = text[-n]
+        if first < 0x80 or first >= 0xC0:
+            return text[-n:] if n < 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0) else b""
+    return b""
 
 
 def instance_path(text: bytes) -> str:

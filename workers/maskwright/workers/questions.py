@@ -16,7 +16,7 @@ from maskwright.workers.budget import Budget
 from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.errors import DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable
+from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable, unfinished_character
 from maskwright.workers.forced import Forced, fewest_tokens, tokens_within, whole_tokens
 from maskwright.workers.specials import FIRST_MARK, SYMBOL
 from maskwright.workers.spelling import spelling
@@ -138,6 +138,8 @@ class Questions:
         stack, terminated = self._frames(), self.is_terminated()
         ahead, at = self._forced(), self._state[:3]
         ways = [] if terminated else ahead.alternatives(at, MOST_ALTERNATIVES)
+        text = self.text()
+        begun = unfinished_character(text)
         frame, pointer = stack[-1]
         return Explanation(
             pointer=pointer,
@@ -145,11 +147,11 @@ class Questions:
             stack=stack,
             expected=self.expected_bytes(),
             forced="" if terminated else self.find_jump_forward_string(),
-            alternatives=tuple(readable(self._artifact, way) for way in ways),
+            alternatives=tuple(readable(self._artifact, begun + way) for way in ways),
             may_end=self.is_accepting(),
             terminated=terminated,
             steps=len(self.accepted()),
-            path=instance_path(self.text()) if self._artifact.header["source"]["kind"] == "json_schema" else None,
+            path=instance_path(text) if self._artifact.header["source"]["kind"] == "json_schema" else None,
         )
 
     def _frames(self) -> tuple[tuple[str, str], ...]:
