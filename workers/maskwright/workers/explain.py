@@ -48,10 +48,9 @@ class Explanation:
     pointer, frame: the innermost place. stack: (frame, pointer) from the outermost frame to the innermost.
     expected: the bytes that may follow. forced: the text that must follow, if there's only one way to go on.
     alternatives: texts that ways on begin with, from the start of a character that has begun, at most
-    `MOST_ALTERNATIVES`, each as far as it's forced; empty
-    where there are too many. may_end, terminated: whether the text may end here, whether it has. steps: how many
-    were accepted. path: in a schema's text, the JSON pointer of the value that's being written (of the object, while
-    a key is); None for other sources.
+    `MOST_ALTERNATIVES`, each as far as it's forced; empty where there are too many. may_end, terminated:
+    whether the text may end here, whether it has. steps: how many were accepted. path: in a schema's text, the JSON
+    pointer of the value that's being written (of the object, while a key is); None for other sources.
     """
 
     pointer: str

@@ -16,7 +16,15 @@ from maskwright.workers.budget import Budget
 from maskwright.workers.costs import NEVER
 from maskwright.workers.count import artifact_counts, total
 from maskwright.workers.errors import DeadEnd, DeadEndCause
-from maskwright.workers.explain import MOST_ALTERNATIVES, Explanation, Place, frames_around, instance_path, readable, unfinished_character
+from maskwright.workers.explain import (
+    MOST_ALTERNATIVES,
+    Explanation,
+    Place,
+    frames_around,
+    instance_path,
+    readable,
+    unfinished_character,
+)
 from maskwright.workers.forced import Forced, fewest_tokens, tokens_within, whole_tokens
 from maskwright.workers.specials import FIRST_MARK, SYMBOL
 from maskwright.workers.spelling import spelling
