@@ -130,6 +130,40 @@ class Props:
     def finish(self) -> bool:
         return True
 
+    def outcomes(self, key: Key, me: Formula, space: Space, final: bool) -> tuple[Formula, Formula]:
+        """What the atom becomes when the value satisfies what was submitted, and when not. `final`: a failure can
+        only be used against the text, so an undeclared key's may be taken as one for good."""
+        lost = FALSE if final or key.name is not None else space.atom(Broken(self.members, key.languages))
+        return me, lost
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """`Props` after the value of an undeclared key failed. The key may come again, and readers keep the last value:
+    after another value of a key of the same languages that doesn't fail (`replaced`), nobody can tell, and the text
+    may not end where that matters."""
+
+    members: Members
+    languages: frozenset[Formula]
+    replaced: bool = False
+
+    def on_key(self, key: Key, me: Formula, space: Space) -> Formula:
+        return FALSE if any(s.value is False for s in self.members.schemas(key)) else me
+
+    def submit(self, key: Key) -> tuple[Schema, ...]:
+        return self.members.schemas(key) if key.name is None or self.replaced else ()
+
+    def outcomes(self, key: Key, me: Formula, space: Space, final: bool) -> tuple[Formula, Formula]:
+        if key.name is not None:
+            return me, FALSE
+        if key.languages == self.languages:
+            held = me if self.replaced else space.atom(Broken(self.members, self.languages, True))
+            return held, space.atom(Broken(self.members, self.languages)) if self.replaced else me
+        return me, space.atom(Broken(self.members, key.languages)) if self.replaced else me
+
+    def finish(self) -> bool | None:
+        return None if self.replaced else False
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -171,7 +205,7 @@ class MemberCount:
         return False if self.high else None
 
 
-ObjectAtom = Has | Props | Names | MemberCount
+ObjectAtom = Has | Props | Broken | Names | MemberCount
 
 # -- arrays ----------------------------------------------------------------------------------------
 

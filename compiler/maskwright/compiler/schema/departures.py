@@ -86,10 +86,10 @@ DEPARTURES = (
         '{"x": 2}',
         "An automaton can't remember undeclared keys, so they may repeat in the text, and each counts for "
         "`maxProperties`. `minProperties` counts all of them as one, and a minimum that needs more is residual. Each "
-        "value is judged, where most readers keep the last: under `not`, `oneOf` or `if` a value that fails counts as "
-        'failing though a later one of its key replaces it, so `{"not": {"additionalProperties": {"type": "null"}}}` '
-        'accepts `{"x": 1, "x": null}`. The commit gate refuses every text that repeats a key. A declared key comes '
-        "once.",
+        "value is judged, where most readers keep the last. So where a failing value counts for the text (`not`, "
+        "`oneOf`, `if`), one that another value may have replaced is undecided: "
+        '`{"not": {"additionalProperties": {"type": "null"}}}` takes `{"y": null, "x": 1}`, and not '
+        '`{"x": 1, "y": null}`. A declared key comes once.',
     ),
     Departure(
         "White space stands only between tokens, at most 16 bytes of it in a row",
@@ -138,8 +138,8 @@ def _lines() -> Iterable[str]:
     yield ""
     yield from paragraph(
         """A compiled schema accepts exactly the valid instances, each in one canonical form. This page lists the texts
-        of valid instances that the form leaves out. Nothing invalid is let in, and the verdict on every text that is
-        left is exact, also under `not`, `oneOf` and `if`; texts that repeat an undeclared key are judged as told below.
+        of valid instances that the form leaves out. Nothing invalid is ever let in, and the verdict on every text that
+        is left is exact, also under `not`, `oneOf` and `if`.
         Numbers are judged as the decimals that are written, where a validator with binary floats rounds them first:
         `0.29999999999999999999` is below 0.3. Which keywords are enforced: [SUPPORT.md](SUPPORT.md)."""
     )

@@ -70,6 +70,20 @@ def conjuncts(f: Formula) -> tuple[Formula, ...]:
     return () if f is TRUE else (f,)
 
 
+def negated(f: Formula) -> set[Formula]:
+    """The atoms that stand under a `not` or a `one`."""
+    found: set[Formula] = set()
+    parts, seen = [f], {f}
+    while parts:
+        part = parts.pop()
+        if part.kind in (Kind.NOT, Kind.ONE):
+            found.update(part.atoms)
+        else:
+            parts.extend(arg for arg in part.args if arg not in seen)
+            seen.update(part.args)
+    return found
+
+
 def constant(value: bool) -> Formula:
     return TRUE if value else FALSE
 

@@ -26,9 +26,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.schema.atoms import Has, Key, Names, Props
+from maskwright.compiler.schema.atoms import Broken, Has, Key, Names, Props
 from maskwright.compiler.schema.container import ContainerFrame
-from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts
+from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts, negated
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
 from maskwright.compiler.schema.layout import Nest
 from maskwright.compiler.schema.strings import QUOTE, spell, without
@@ -87,6 +87,7 @@ class ObjectFrame(ContainerFrame):
         self._next_needed = self._bounds()
         self._taken: dict[tuple[Formulas, Key], Formulas | None] = {}
         self._plans: dict[tuple[Formulas, Key], Plan] = {}
+        self._against: dict[Formulas, frozenset[Formula]] = {}
         self._members: dict[tuple[int, Formulas], Members] = {}
         self.begin = 0
 
@@ -133,12 +134,24 @@ class ObjectFrame(ContainerFrame):
         found = self._plans.get(at)
         if found is None:
             submissions = []
+            against = self._used_against(formulas)
             for atom in self.atoms(formulas):
-                schemas = atom.payload.submit(key)  # type: ignore[attr-defined]
+                payload = atom.payload
+                if not isinstance(payload, Props | Broken):
+                    continue
+                schemas = payload.submit(key)
                 asked = self.space.all(self.values.lowering.holds(s) for s in schemas)
-                if asked is not TRUE:
-                    submissions.append(Submission(atom, asked, atom, FALSE, schemas))
+                held, failed = payload.outcomes(key, atom, self.space, atom not in against)
+                if asked is not TRUE or held is not atom:
+                    submissions.append(Submission(atom, asked, held, failed, schemas))
             found = self._plans[at] = plan(self.space, formulas[0], submissions)
+        return found
+
+    def _used_against(self, formulas: Formulas) -> frozenset[Formula]:
+        """The atoms whose failure can make a formula true, or is watched."""
+        found = self._against.get(formulas)
+        if found is None:
+            found = self._against[formulas] = frozenset(negated(formulas[0])).union(*(f.atoms for f in formulas[1:]))
         return found
 
     def members(self, position: int, formulas: Formulas) -> Members:
