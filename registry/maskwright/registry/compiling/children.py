@@ -208,22 +208,25 @@ class _Child:
         theirs.close()
         self._blocking = threading.Lock()
         """Held while a thread is at the pipe, so that it's closed behind no one's back."""
+        self._watch: tuple[asyncio.AbstractEventLoop, int, asyncio.Future[None]] | None = None
+        """While the event loop watches the pipe: what for. A pipe that's closed then would never wake it."""
 
     async def ask(self, job: tuple[object, ...]) -> Any:
         """The job's answer, or EOFError or OSError where the child ended."""
         await asyncio.to_thread(self._send, job)
         loop = asyncio.get_running_loop()
-        readable = loop.create_future()
+        readable: asyncio.Future[None] = loop.create_future()
 
         def ready() -> None:
             if not readable.done():
                 readable.set_result(None)
 
+        self._watch = loop, self._pipe.fileno(), readable
         loop.add_reader(self._pipe.fileno(), ready)
         try:
             await readable
         finally:
-            loop.remove_reader(self._pipe.fileno())
+            self._look_away()
         return await asyncio.to_thread(self._receive)
 
     def _send(self, job: tuple[object, ...]) -> None:
@@ -242,9 +245,21 @@ class _Child:
         except ValueError:
             return None
 
+    def _look_away(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            loop, number, readable = watch
+            loop.remove_reader(number)
+            if not readable.done():
+                readable.set_exception(EOFError("the child was ended"))
+
     def end(self) -> None:
-        """Kills it; a thread of its own sees to what's left of it, which may take the kernel a while."""
+        """Kills it; whoever waits for its answer gets EOFError. Called in the event loop.
+
+        A thread of its own sees to what's left of it, which may take the kernel a while.
+        """
         self.process.kill()
+        self._look_away()
         threading.Thread(target=self._reap).start()
 
     def _reap(self) -> None:
