@@ -107,11 +107,7 @@ class Artifact:
         """Memory that this artifact holds now, the pack apart: file, lookup lists and the rows expanded so
         far. An estimate.
         """
-        machine = self.machine
-        lists = 8 * (len(machine.moves) + len(machine.final) + len(machine.returns) + len(self.rows.dense))
-        own = machine.moves[self.automaton.first_control :]
-        expanded = len({id(moves) for moves in own}) * 350
-        return len(self._container.buffer) + lists + expanded + self.rows.memory()
+        return len(self._container.buffer) + self.machine.memory() + 8 * len(self.rows.dense) + self.rows.memory()
 
     def frame_name(self, frame: int) -> tuple[str, str]:
         """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""
