@@ -65,8 +65,8 @@ class Artifact:
             self.row_offset, self.push_offset = self.lazy.row_offset, self.lazy.push_offset
             self.context_rows, self.context_push = self.lazy.rows, self.lazy.pushes
             self.context_frame = self.lazy.frames
-        bare = np.flatnonzero((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1]))
         # Entries of rows without a token, where the text can't end either: no compiler makes them.
+        bare = ((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1])).nonzero()[0]
         self.empty_entries: frozenset[int] = frozenset([0, *(2 * (bare + rows.first_row + 1)).tolist()])
 
     def _read_lazy(self, n_rows: int) -> LazyContexts | None:
@@ -146,7 +146,7 @@ def _read_start(container: Container, automaton: Automaton, contexts: Contexts) 
     start: Any = container.header.get("start")
     if type(start) is not int or not 0 <= start < automaton.n_controls:
         raise ArtifactError("header", None, "the start is no control")
-    if automaton.all_control_frame[start] != contexts.frame[0]:
+    if automaton.frame_of(start) != contexts.frame[0]:
         raise ArtifactError("header", None, "the start isn't in the first context's frame")
     return start
 

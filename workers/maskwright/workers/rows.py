@@ -4,11 +4,11 @@ A dense row is a view of 32-bit words: the mask of text tokens, bit t % 32 of wo
 one after it's made. A stored row is an earlier row with a patch, some words xor-ed; so a chain of at most
 `tables.MAX_CHAIN` patches leads from each row to a dense one. How a row is used:
 
-    patched    the first time, and always if it's one patch of at most `SMALL_WORDS` words (the states inside a
-               literal): the dense row is copied into the bitmask and the patches are applied there, a microsecond
-               each. Nothing is allocated: fresh memory (four pages at 128k tokens) would cost more than the rest
-    dense      the second time it's kept as it then stands in the bitmask, and from then on it's one copy
-    composed   if it isn't stored at all: made dense by compose.py at once
+    patched    the first time: the dense row is copied into the bitmask, and patched there, a microsecond for each patch
+    dense      then it's kept as it stands in the bitmask, and from then on it's one copy; but one patch of at most
+               `SMALL_WORDS` words (the states inside a literal) only when it's met again, since fresh memory (four pages
+               at 128k tokens) costs as much as patching
+    composed   if it isn't stored at all: made dense by compose.py
 
 Rows of a vocabulary pack are made dense once for all artifacts of the pack. Dense rows of all its artifacts
 together are bounded: beyond `DENSE_BYTES` the oldest are dropped. One that's still in use is kept again at its next
@@ -62,10 +62,10 @@ class RowPool:
         # Single values are read from views: three times as fast as from arrays.
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
         self._base_of = rows.base.data
+        self._met: set[int] = set()
         own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
         empty: list[memoryview | None] = [np.zeros(words, np.uint32).data]
         self.dense: list[memoryview | None] = (base.dense if base else empty) + own
-        self._met: set[int] = set()
         self.made: deque[tuple[weakref.ref[RowPool], int]] = base.made if base else deque()
         self.most = max(DENSE_BYTES // (4 * words), 1)
 
@@ -80,11 +80,10 @@ class RowPool:
         if row is not None:
             view[:] = row
         elif self._first <= index < self._first_composed:
-            small = self._patch(view, index)
-            if index in self._met:
-                self._keep(index, memoryview(view.tobytes()).cast("I"))
-            elif not small:
+            if self._patch(view, index) and index not in self._met:
                 self._met.add(index)
+            else:
+                self._keep(index, memoryview(view.tobytes()).cast("I"))
         else:
             view[:] = self.expand(index)
 

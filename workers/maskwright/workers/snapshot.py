@@ -138,7 +138,7 @@ def _read_state(read: _Reader, a: Artifact) -> State:
         context = above if above >= 0 else a.enter(context, symbol)
         if context < 0:
             raise SnapshotError("state", f"symbol {symbol} is never pushed there")
-    if automaton.all_control_frame[control] != frames[context]:
+    if automaton.frame_of(control) != frames[context]:
         raise SnapshotError("state", f"control {control} isn't in the frame on top")
     entry = a.entry(context, control)
     if not entry or (stack is not None and a.machine.is_final(control)):
