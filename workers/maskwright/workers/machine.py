@@ -32,6 +32,8 @@ DEAD = -1
 COLD = -(1 << 29) - 1
 FINAL = -(1 << 30)
 MOST_ROWS = 1 << 12
+I32 = npt.NDArray[np.int32]
+Ids = npt.NDArray[np.int32 | np.int64]
 END = 256
 """Stands for the end of a text in a row."""
 WIDTH = END + 1
@@ -58,16 +60,18 @@ class _Actions(dict[int, Action]):
 
     def __init__(self, automaton: Automaton, base: dict[int, Action] | None) -> None:
         super().__init__()
-        self._automaton, self._base = automaton, base
+        a, self._first, self._base = automaton, automaton.first_action, base
+        # Views: single values of arrays take three times as long.
+        self._tables = (a.action_start.data, a.action_push.data, a.action_target.data)
 
     def __missing__(self, number: int) -> Action:
-        a, own = self._automaton, number - self._automaton.first_action
+        own = number - self._first
         if own < 0:
             assert self._base is not None
             action = self._base[number]
         else:
-            start, end = int(a.action_start[own]), int(a.action_start[own + 1])
-            action = (tuple(a.action_push[start:end].tolist()), int(a.action_target[own]))
+            start, push, target = self._tables
+            action = (tuple(push[start[own] : start[own + 1]]), target[own])
         self[number] = action
         return action
 
@@ -79,7 +83,9 @@ class Machine:
     -2 - an action. actions: by number.
     """
 
-    __slots__ = ("_automaton", "_base", "_coded", "_final", "_first", "_views", "actions", "moves", "returns")
+    __slots__ = (
+        "_automaton", "_base", "_final", "_first", "_run_of", "_run_start", "_run_value", "actions", "moves", "returns",
+    )  # fmt: skip
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
         a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
@@ -92,50 +98,46 @@ class Machine:
         number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
         if n:
             number = np.where(self._final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
-        self._coded = np.where(is_action, -1 - a.edge_move, number).astype(np.int32)
-        self._views = (a.edge_low.data, a.edge_high.data, self._coded.data)
+        coded = np.where(is_action, -1 - a.edge_move, number).astype(np.int32)
+        self._run_value, self._run_start, self._run_of = self._make_runs(coded)
         rows = self._make_rows() if n <= MOST_ROWS else [_COLD_ROW] * n
         self.moves: list[Sequence[int]] = base.moves + rows if base else rows
 
-    def _make_rows(self) -> list[Sequence[int]]:
-        """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
-        last; the end.
+    def _make_runs(self, coded: I32) -> tuple[I32, Ids, Ids]:
+        """All own rows, one after the other, as runs of equal moves: what's before an edge, the edge, and so on; what's
+        behind the last; the end. Each run's value, where it begins [+ 1], and each row's first run [+ 1].
         """
         a = self._automaton
         n, n_edges = len(self._final), len(a.edge_low)
-        counts = a.edge_start[1:] - a.edge_start[:-1]
-        origin = np.arange(0, n * WIDTH, WIDTH)  # of each control in the table
-        gap = 2 * (a.edge_start[:-1] + np.arange(n))  # its first run
-        edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
+        kind = np.int32 if n * WIDTH < 1 << 31 else np.int64
+        starts = a.edge_start.astype(kind)
+        counts = starts[1:] - starts[:-1]
+        origin = np.arange(0, n * WIDTH, WIDTH, dtype=kind)
+        first = 2 * (starts + np.arange(n + 1, dtype=kind))
+        edge = np.arange(1, 2 * n_edges, 2, dtype=kind) + np.arange(0, 2 * n, 2, dtype=kind).repeat(counts)
         base = origin.repeat(counts)
-        start = np.empty(2 * (n + n_edges) + 1, np.int64)
-        start[gap] = origin
-        start[edge] = base + a.edge_low
-        start[edge + 1] = base + a.edge_high + 1
-        last = gap + 2 * counts + 1
-        start[last] = origin + END
-        start[-1] = n * WIDTH
+        begin = np.empty(2 * (n + n_edges) + 1, kind)
+        begin[first[:-1]] = origin
+        begin[edge] = base + a.edge_low
+        begin[edge + 1] = base + a.edge_high + 1
+        last = first[1:] - 1
+        begin[last] = origin + END
+        begin[-1] = n * WIDTH
         default = -1 - 2 * a.verdict.astype(np.int32)
         value = default.repeat(2 * counts + 2)
-        value[edge] = self._coded
+        value[edge] = coded
         value[last] = np.where(self._final, default, DEAD)
-        view = value.repeat(start[1:] - start[:-1]).data
-        return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
+        return value, begin, first
 
-    def _make_row(self, own: int) -> list[int]:
-        """Of one own control. Reads views: single values of arrays take three times as long."""
-        low, high, coded = self._views
-        default = -1 - 2 * int(self._automaton.verdict[own])
-        row = [default] * WIDTH
-        if not self._final[own]:
-            row[END] = DEAD
-        for edge in range(*self._automaton.edge_start[own : own + 2].tolist()):
-            first, end = low[edge], high[edge] + 1
-            if end - first == 1:
-                row[first] = coded[edge]
-            else:
-                row[first:end] = [coded[edge]] * (end - first)
-        return row
+    def _make_rows(self) -> list[Sequence[int]]:
+        """Of all own controls."""
+        view = self._run_value.repeat(self._run_start[1:] - self._run_start[:-1]).data
+        return [view[at : at + WIDTH] for at in range(0, len(view), WIDTH)]
+
+    def _make_row(self, own: int) -> Sequence[int]:
+        first, end = self._run_of[own], self._run_of[own + 1]
+        lengths = self._run_start[first + 1 : end + 1] - self._run_start[first:end]
+        return self._run_value[first:end].repeat(lengths).data
 
     def step(self, control: int, byte: int) -> int:
         """The move of a control that has no row yet; makes it."""
@@ -157,6 +159,6 @@ class Machine:
     def memory(self) -> int:
         """Bytes of the own tables. An estimate."""
         own = self.moves[self._first :]
-        size = 4 * WIDTH + 200 if len(own) <= MOST_ROWS else 8 * WIDTH
-        lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
+        size = 4 * WIDTH + 200
+        lists = 8 * (len(self.moves) + len(self.returns) + len(self._run_value)) + 200 * len(self.actions)
         return lists + size * sum(row is not _COLD_ROW for row in own)
