@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from maskwright.workers.compose import Composer
 from maskwright.workers.container import Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary

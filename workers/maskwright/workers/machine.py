@@ -9,19 +9,23 @@ A move is an int. For a control c and a byte b, `moves[c][b]` is
     -3 - 2 * v      c can't consume b and accepts with verdict v: pop      (odd)
     <= FINAL        FINAL - f: go to control f, which is final
 
-A *final* control accepts and has no edge: it returns before the next byte is seen, which `moves[c][END]` says (DEAD for
-others). So a token whose moves are all >= 0 stays in its frame, and the common token takes two look-ups and a comparison
-a byte.
+A *final* control accepts and has no edge: it returns before the next byte is seen, which `moves[c][END]` says (DEAD
+for others). So a token whose moves are all >= 0 stays in its frame, and the common token takes two look-ups and a
+comparison a byte.
 
-Rows of an artifact with up to `MOST_ROWS` own controls are made while it's loaded, in one vectorised step (a row takes a
-kilobyte and some tenths of a microsecond); those of larger ones when a control is met first (microseconds). Artifacts
-share the rows of their pack. Threads that race to make a row or an action do the same work twice and store equal values.
+Rows of an artifact with up to `MOST_ROWS` own controls are made while it's loaded, in one vectorised step: a kilobyte
+and half a microsecond each. In a larger one they would cost more than they bring (fresh memory above all); there a row
+is a dictionary, which finds a missing move by searching the control's edges (a microsecond) and keeps it. Artifacts
+share the rows of their pack. Threads that race to make a row, a move or an action do the same work twice and store
+equal values.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +35,7 @@ from maskwright.workers.tables import Automaton
 DEAD = -1
 COLD = -(1 << 29) - 1
 FINAL = -(1 << 30)
-MOST_ROWS = 1 << 12
-I32 = npt.NDArray[np.int32]
-Ids = npt.NDArray[np.int32 | np.int64]
+MOST_ROWS = 1024
 END = 256
 """Stands for the end of a text in a row."""
 WIDTH = END + 1
@@ -42,17 +44,58 @@ Action = tuple[tuple[int, ...], int]
 """The symbols that are pushed, the control to go to."""
 
 
-class _ColdRow(Sequence[int]):
+class Row(Protocol):
+    """Moves of one control by byte."""
+
+    def __getitem__(self, byte: int, /) -> int: ...
+
+
+class _ColdRow:
     """Stands for the row of a control that has none yet."""
 
-    def __len__(self) -> int:
-        return WIDTH
-
-    def __getitem__(self, byte: int) -> int:  # type: ignore[override]
+    def __getitem__(self, byte: int, /) -> int:
         return COLD
 
 
 _COLD_ROW = _ColdRow()
+
+
+class _Edges:
+    """The own edges of an automaton, searched. Views and bytes: single values of arrays take three times as long."""
+
+    __slots__ = ("_final", "_first", "_high", "_low", "_move", "_start", "_verdict")
+
+    def __init__(self, a: Automaton, final: npt.NDArray[np.bool_]) -> None:
+        self._first, self._final = a.first_control, final.tobytes()
+        self._start, self._move, self._verdict = a.edge_start.data, a.edge_move.data, a.verdict.data
+        self._low, self._high = a.edge_low.astype(np.uint8).tobytes(), a.edge_high.astype(np.uint8).tobytes()
+
+    def find(self, own: int, byte: int) -> int:
+        """The move of an own control."""
+        start, end = self._start[own], self._start[own + 1]
+        edge = bisect_right(self._low, byte, start, end) - 1
+        if byte == END:
+            return -1 - 2 * self._verdict[own] if start == end else DEAD
+        if edge < start or self._high[edge] < byte:
+            return -1 - 2 * self._verdict[own]
+        stored: int = self._move[edge]
+        if stored & 1:
+            return -1 - stored
+        control = stored >> 1
+        return FINAL - control if self._final[control - self._first] else control
+
+
+class _FoundRow(dict[int, int]):
+    """Moves of one control by byte; a missing one is searched and kept."""
+
+    __slots__ = ("_edges", "_own")
+
+    def __init__(self, edges: _Edges, own: int) -> None:
+        self._edges, self._own = edges, own
+
+    def __missing__(self, byte: int) -> int:
+        move = self[byte] = self._edges.find(self._own, byte)
+        return move
 
 
 class _Actions(dict[int, Action]):
@@ -83,9 +126,7 @@ class Machine:
     -2 - an action. actions: by number.
     """
 
-    __slots__ = (
-        "_automaton", "_base", "_final", "_first", "_run_of", "_run_start", "_run_value", "actions", "moves", "returns",
-    )  # fmt: skip
+    __slots__ = ("_automaton", "_base", "_edges", "_first", "actions", "moves", "returns")
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
         a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
@@ -94,29 +135,26 @@ class Machine:
         own: list[Sequence[int]] = [returns[i:j] for i, j in itertools.pairwise(start)]
         self.returns: list[Sequence[int]] = base.returns + own if base else own
         n = a.n_controls - a.first_control
-        self._final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
-        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
-        if n:
-            number = np.where(self._final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
-        coded = np.where(is_action, -1 - a.edge_move, number).astype(np.int32)
-        self._run_value, self._run_start, self._run_of = self._make_runs(coded)
-        rows = self._make_rows() if n <= MOST_ROWS else [_COLD_ROW] * n
-        self.moves: list[Sequence[int]] = base.moves + rows if base else rows
+        final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
+        self._edges = _Edges(a, final)
+        rows: list[Row] = self._make_rows(final) if n <= MOST_ROWS or base is None else [_COLD_ROW] * n
+        self.moves: list[Row] = base.moves + rows if base else rows
 
-    def _make_runs(self, coded: I32) -> tuple[I32, Ids, Ids]:
-        """All own rows, one after the other, as runs of equal moves: what's before an edge, the edge, and so on; what's
-        behind the last; the end. Each run's value, where it begins [+ 1], and each row's first run [+ 1].
+    def _make_rows(self, final: npt.NDArray[np.bool_]) -> list[Row]:
+        """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
+        last; the end.
         """
         a = self._automaton
-        n, n_edges = len(self._final), len(a.edge_low)
-        kind = np.int32 if n * WIDTH < 1 << 31 else np.int64
-        starts = a.edge_start.astype(kind)
-        counts = starts[1:] - starts[:-1]
-        origin = np.arange(0, n * WIDTH, WIDTH, dtype=kind)
-        first = 2 * (starts + np.arange(n + 1, dtype=kind))
-        edge = np.arange(1, 2 * n_edges, 2, dtype=kind) + np.arange(0, 2 * n, 2, dtype=kind).repeat(counts)
+        n, n_edges = len(final), len(a.edge_low)
+        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
+        if n:
+            number = np.where(final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
+        counts = a.edge_start[1:] - a.edge_start[:-1]
+        origin = np.arange(0, n * WIDTH, WIDTH)
+        first = 2 * (a.edge_start + np.arange(n + 1))  # each row's first run [+ 1]
+        edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
         base = origin.repeat(counts)
-        begin = np.empty(2 * (n + n_edges) + 1, kind)
+        begin = np.empty(2 * (n + n_edges) + 1, np.int64)
         begin[first[:-1]] = origin
         begin[edge] = base + a.edge_low
         begin[edge + 1] = base + a.edge_high + 1
@@ -125,30 +163,19 @@ class Machine:
         begin[-1] = n * WIDTH
         default = -1 - 2 * a.verdict.astype(np.int32)
         value = default.repeat(2 * counts + 2)
-        value[edge] = coded
-        value[last] = np.where(self._final, default, DEAD)
-        return value, begin, first
-
-    def _make_rows(self) -> list[Sequence[int]]:
-        """Of all own controls."""
-        view = self._run_value.repeat(self._run_start[1:] - self._run_start[:-1]).data
-        return [view[at : at + WIDTH] for at in range(0, len(view), WIDTH)]
-
-    def _make_row(self, own: int) -> Sequence[int]:
-        first, end = self._run_of[own], self._run_of[own + 1]
-        lengths = self._run_start[first + 1 : end + 1] - self._run_start[first:end]
-        return self._run_value[first:end].repeat(lengths).data
+        value[edge] = np.where(is_action, -1 - a.edge_move, number)
+        value[last] = np.where(final, default, DEAD)
+        view = value.repeat(begin[1:] - begin[:-1]).data
+        return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
 
     def step(self, control: int, byte: int) -> int:
         """The move of a control that has no row yet; makes it."""
         own = control - self._first
         if own < 0:
             assert self._base is not None
-            if self._base.moves[control] is _COLD_ROW:
-                self._base.step(control, byte)
             self.moves[control] = self._base.moves[control]
         else:
-            self.moves[control] = self._make_row(own)
+            self.moves[control] = _FoundRow(self._edges, own)
         return self.moves[control][byte]
 
     def is_final(self, control: int) -> bool:
@@ -159,6 +186,6 @@ class Machine:
     def memory(self) -> int:
         """Bytes of the own tables. An estimate."""
         own = self.moves[self._first :]
-        size = 4 * WIDTH + 200
-        lists = 8 * (len(self.moves) + len(self.returns) + len(self._run_value)) + 200 * len(self.actions)
+        size = 4 * WIDTH + 200 if len(own) <= MOST_ROWS else 350
+        lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
         return lists + size * sum(row is not _COLD_ROW for row in own)

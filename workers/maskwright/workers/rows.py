@@ -4,10 +4,10 @@ A dense row is a view of 32-bit words: the mask of text tokens, bit t % 32 of wo
 one after it's made. A stored row is an earlier row with a patch, some words xor-ed; so a chain of at most
 `tables.MAX_CHAIN` patches leads from each row to a dense one. How a row is used:
 
-    patched    the first time: the dense row is copied into the bitmask, and patched there, a microsecond for each patch
+    patched    the first time: the dense row is copied into the bitmask, and patched there, a microsecond a patch
     dense      then it's kept as it stands in the bitmask, and from then on it's one copy; but one patch of at most
-               `SMALL_WORDS` words (the states inside a literal) only when it's met again, since fresh memory (four pages
-               at 128k tokens) costs as much as patching
+               `SMALL_WORDS` words (the states inside a literal) only when it's met again, since fresh memory (four
+               pages at 128k tokens) costs as much as patching
     composed   if it isn't stored at all: made dense by compose.py
 
 Rows of a vocabulary pack are made dense once for all artifacts of the pack. Dense rows of all its artifacts
@@ -101,15 +101,20 @@ class RowPool:
                 return True
             np.frombuffer(view, np.uint32)[word[begin:end]] = xor[begin:end]
             return end - begin <= SMALL_WORDS
+        is_small = end - begin <= SMALL_WORDS
         chain = [(begin, end)]
         while (row := self.dense[base]) is None and (own := base - first) >= 0:
             chain.append((start[own], start[own + 1]))
             base = self._base_of[own]
+            is_small = False
         view[:] = self.expand(base) if row is None else row
         out = np.frombuffer(view, np.uint32)
+        if not base:
+            begin, end = chain.pop()
+            out[word[begin:end]] = xor[begin:end]
         for begin, end in chain:
             out[word[begin:end]] ^= xor[begin:end]
-        return len(chain) == 1 and end - begin <= SMALL_WORDS
+        return is_small
 
     def bit(self, index: int, token: int) -> int:
         """Whether a token, an id within the row, is in any row."""

@@ -261,8 +261,8 @@ def _check_disjoint(read: Reader, start: I64, low: Array, high: Array) -> None:
 
 
 class _Targets:
-    """What edges and returns may lead to: for each own control c at 2 * c, for each own action a at 2 * a + 1, the frame
-    that it belongs to; -1 for what is the base's, or isn't there.
+    """What edges and returns may lead to: for each own control c at 2 * c, for each own action a at 2 * a + 1, the
+    frame that it belongs to; -1 for what is the base's, or isn't there.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 FEW = 4
 """Words that aren't worth a search."""
 LATEST, LEADERS = 32, 128
-LINK_WORDS = 100
+LINK_WORDS = 200
 MAX_DEPTH = 10
 """Own rows that a candidate may stand on: where a row is used, all of them are xor-ed. Each costs a worker as much as
 `LINK_WORDS` more words would, so a candidate must save them. The format allows 16 rows.
