@@ -159,9 +159,7 @@ def walk_beside_controls(
         if count > room:
             return i
         may_follow = follow[follow_rows[i, 0] : follow_rows[i, 1]]
-        count = walk_beside(
-            m, trie, wanted[i, 0], wanted[i, 1], wanted[i, 2], may_follow, state, arena, out, count
-        )
+        count = walk_beside(m, trie, wanted[i, 0], wanted[i, 1], wanted[i, 2], may_follow, state, arena, out, count)
         if count < 0:
             return -1
         ends[i] = count
@@ -169,15 +167,14 @@ def walk_beside_controls(
 
 
 @inlined
-def read_side(m: Machine, byte: int, d: int, state: Array, arena: Array) -> int:
-    """One side's byte at depth `d`; its new control (DEAD, NO_ROOM, LEFT - verdict as of `read_byte`)."""
+def read_side(m: Machine, byte: int, d: int, state: Array, arena: Array) -> None:
+    """One side's byte at depth `d`."""
     c, s, top = state[0, d - 1], state[1, d - 1], state[2, d - 1]
     if c >= 0:
         c, s, top = read_byte(m, byte, arena[0], arena[1], c, s, top)
         if c < 0:
             s = d - 1
     state[0, d], state[1, d], state[2, d] = c, s, top
-    return c
 
 
 @borrowing
@@ -205,10 +202,11 @@ def walk_beside(
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
-        c = read_side(m, b, d, ours, arena[0])
+        read_side(m, b, d, ours, arena[0])
+        read_side(m, b, d, theirs, arena[1])
+        c, p = ours[0, d], theirs[0, d]
         if c <= LEFT and ours[1, d] == d - 1 and not follow[min(LEFT - c, len(follow) - 1), b]:
             c = ours[0, d] = DEAD
-        p = read_side(m, b, d, theirs, arena[1])
         if c == NO_ROOM or p == NO_ROOM:
             return -1
         if c == DEAD and p == DEAD:

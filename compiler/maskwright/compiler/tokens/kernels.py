@@ -308,7 +308,7 @@ def run_suffix(
     if c == DEAD:
         return FALSE
     rest = suffix_of[at - 1] if suffix != 0 else 0
-    return (LEFT - c) * n_suffixes + rest  # type: ignore[no-any-return]
+    return (LEFT - c) * n_suffixes + rest
 
 
 @borrowing
