@@ -75,6 +75,27 @@ def test_without_a_valid_token_nothing_is_told(config: ServerConfig, reach: Reac
         assert _failure(reach(address, token=good).capabilities)[0] == "UNAUTHENTICATED"
 
 
+def test_what_cant_be_parsed_is_a_request_like_others(
+    config: ServerConfig, reach: Reach, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of any method: who calls is asked first, the answer has a reason, and the log no stack trace."""
+    with running(replace(config, authentication=REQUIRED)) as (address, server):
+        bearer = (("authorization", f"Bearer {_token(server, *set(SCOPES.values()))}"),)
+        with grpc.insecure_channel(address) as channel:
+
+            def answer(method: str, metadata: tuple[tuple[str, str], ...]) -> str:
+                uploads = method.endswith("/Register")
+                call = (channel.stream_stream if uploads else channel.unary_stream)(method)
+                sent = iter([b"\xff\xff"]) if uploads else b"\xff\xff"
+                with pytest.raises(grpc.RpcError) as caught:
+                    list(call(sent, metadata=metadata, timeout=30))
+                return str(caught.value.code().name)
+
+            assert {answer(method, ()) for method in SCOPES} == {"UNAUTHENTICATED"}
+            assert {answer(method, bearer) for method in SCOPES} == {"INVALID_ARGUMENT"}
+    assert [r for r in caplog.records if r.levelno >= logging.ERROR] == []
+
+
 def test_a_token_that_is_sent_must_be_valid(server: tuple[str, Server], reach: Reach) -> None:
     assert _failure(reach(server[0], token="old").capabilities)[0] == "UNAUTHENTICATED"
     assert reach(server[0]).capabilities()
