@@ -42,7 +42,7 @@ from .lab.server import Behind, Lab
 from .names import Journal
 from .security.authentication import Authenticator
 from .security.quotas import Quotas
-from .security.tls import ServerCertificates, http_context
+from .security.tls import grpc_credentials, http_context
 from .service.calls import CallInterceptor
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
@@ -100,13 +100,9 @@ class Server:
         swaps = self.catalog.content.store.capabilities().compare_and_swap
         signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
         compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
-        tokenizer = TokenizerServicer(
-            self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
-        )
+        tokenizer = TokenizerServicer(self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes)
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self.registry = RegistryServicer(
-            self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics
-        )
+        self.registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics)
         self._following: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._threads = ThreadPoolExecutor(THREADS, "maskwright")
@@ -158,8 +154,7 @@ class Server:
         if self.config.tls is None:
             port = self._grpc.add_insecure_port(self.config.address)
         else:
-            credentials = ServerCertificates(self.config.tls).credentials()
-            port = self._grpc.add_secure_port(self.config.address, credentials)
+            port = self._grpc.add_secure_port(self.config.address, grpc_credentials(self.config.tls))
         return port
 
     def _make_lab(self, authenticator: Authenticator, quotas: Quotas) -> Lab:
@@ -178,7 +173,7 @@ class Server:
         await self._grpc.stop(self.config.drain_seconds)
         if self._following is not None:
             self._following.cancel()
-        self.pool.close()
+        await self.pool.close()
         await self.registry.usage.close()
         self.catalog.index.close()
         if self._stop_metrics is not None:

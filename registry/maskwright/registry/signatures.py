@@ -12,17 +12,16 @@ change of keys, compiling again is enough.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from maskwright.workers.client.signing import KEY_ID, Signature, SigningKey
+from maskwright.workers.digests import is_digest
 
 from .content import ContentStore
 from .faults import Reason, RegistryError, invalid_request
 
 TABLE = "signatures"
 MAX_KEYS = 64
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def add_signature(content: ContentStore, artifact_hash: str, signature: Signature) -> None:
@@ -52,7 +51,7 @@ def remove_signatures(content: ContentStore, artifact_hash: str) -> None:
 
 
 def check_hash(artifact_hash: str) -> None:
-    if not _HASH.fullmatch(artifact_hash):
+    if not is_digest(artifact_hash):
         raise invalid_request("artifact_hash", "must be 64 hexadecimal digits")
 
 

@@ -15,9 +15,9 @@ from maskwright.compiler.options import CompileOptions
 from maskwright.registry.service.messages import options_of
 from maskwright.v1 import registry_pb2, status_pb2
 from maskwright.workers.client import ArtifactRevoked, BlobDigest, CorruptDownload, DiskCache
+from maskwright.workers.client.calls import LONGEST_PAUSE, pause_before, remember_revoked
 from maskwright.workers.client.download import Download
 from maskwright.workers.client.messages import options_message
-from maskwright.workers.client.registry import LONGEST_PAUSE, pause_before, remember_revoked
 
 
 def _put(cache: DiskCache, data: bytes, kind: str = "blob") -> str:

@@ -5,12 +5,12 @@ names it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from maskwright.compiler.options import CompileOptions
+from maskwright.workers.digests import is_digest
 from maskwright.workers.sampler import SamplingOptions
 
 from ..faults import invalid_request
@@ -23,7 +23,6 @@ KINDS = ("json_schema", "regex", "lark", "gbnf")
 SPEAKERS = ("table", "noise", "model")
 MAX_SOURCE, MAX_TOKENS, MAX_TEXT, MAX_SEARCH, MAX_PROMPT = 256_000, 4096, 200_000, 64, 4000
 MAX_SEED = (1 << 32) - 1
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def compile_request(fields: Fields) -> CompileRequest:
     options = _options(fields.take("options", dict, {}))
     fingerprint = fields.text("tokenizer", 64, "")
     fields.done()
-    if fingerprint and not _DIGEST.fullmatch(fingerprint):
+    if fingerprint and not is_digest(fingerprint):
         raise invalid_request("tokenizer", "must be 64 hexadecimal digits")
     return CompileRequest(kind, source, options, fingerprint or None)
 
@@ -153,7 +152,7 @@ def judge_request(fields: Fields) -> tuple[str, str]:
 
 def _digest(fields: Fields) -> str:
     digest = fields.text("artifact", 64)
-    if not _DIGEST.fullmatch(digest):
+    if not is_digest(digest):
         raise invalid_request("artifact", "must be 64 hexadecimal digits")
     return digest
 

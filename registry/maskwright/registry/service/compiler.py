@@ -12,6 +12,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 
 from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2, types_pb2
+from maskwright.workers.digests import is_digest
 
 from ..compiling import CompileFlow, CompileOrder
 from ..config import ServerConfig
@@ -22,7 +23,6 @@ from ..signatures import Signer
 from .messages import KINDS, artifact_message, diagnostic_message, kind_of, options_of
 from .status import status_of
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 ARTIFACT_FORMAT_MAJORS = (1,)
 MAX_ITEMS = 1000
@@ -122,7 +122,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             raise RegistryError(Reason.UNKNOWN_PROFILE, message, {"profile": profile})
         if request.request_id and not _REQUEST_ID.fullmatch(request.request_id):
             raise invalid_request("request_id", "at most 128 of A-Z a-z 0-9 _ -")
-        if not _FINGERPRINT.fullmatch(request.tokenizer_fingerprint):
+        if not is_digest(request.tokenizer_fingerprint):
             raise invalid_request("tokenizer_fingerprint", "must be 64 hexadecimal digits")
         return CompileOrder(
             source=request.source,
