@@ -99,7 +99,7 @@ class Server:
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
         signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
-        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
+        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, quotas, signer)
         tokenizer = TokenizerServicer(self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes)
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
         self.registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics)
