@@ -174,6 +174,27 @@ def test_a_token_isnt_sent_in_the_clear() -> None:
         RegistryClient("registry.example:7411", credentials=Credentials(token="t"))
 
 
+@pytest.mark.parametrize("days", ["-1", "0", "nan", "inf"])
+def test_tokens_end_at_a_time_to_come(config: ServerConfig, capsys: pytest.CaptureFixture[str], days: str) -> None:
+    on = ["--data", str(config.data)]
+    with pytest.raises(SystemExit) as caught:
+        main(["registry", "token-create", "bot", "--scope", "read", "--expires-days", days, *on])
+    assert caught.value.code == 2
+    assert "--expires-days" in capsys.readouterr().err
+    assert main(["registry", "token-create", "bot", "--scope", "read", "--expires-days", "0.5", *on]) == 0
+    capsys.readouterr()
+    assert main(["registry", "token-list", *on]) == 0
+    assert " until 20" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["audit", "token-list", "reindex", "gc"])
+def test_upkeep_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    missing = tmp_path / "misspelt"
+    assert main(["registry", command, "--data", str(missing)]) == 3
+    assert str(missing) in capsys.readouterr().err
+    assert not missing.exists()
+
+
 # -- TLS ----------------------------------------------------------------------------------------
 
 
@@ -340,6 +361,23 @@ def test_certificates_that_cant_be_used_stop_the_start(config: ServerConfig, tmp
     for files in (TlsFiles(certificate, key), TlsFiles(certificate, str(tmp_path / "none"))):
         with pytest.raises(OSError), running(replace(config, tls=files)):
             pass
+
+
+def test_what_is_wrong_with_a_clients_files_is_told(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    certificate, key = authority.issue("one")
+    _, other = authority.issue("two")
+    missing = str(tmp_path / "none.pem")
+    for given, named in (
+        ({"authority": missing}, missing),
+        ({"authority": key}, key),
+        ({"certificate": certificate, "key": missing}, missing),
+        ({"certificate": certificate, "key": other}, f"{certificate} and {other}: key values mismatch"),
+        ({"certificate": certificate}, "need each other"),
+    ):
+        with pytest.raises((OSError, ValueError)) as caught:
+            RegistryClient("127.0.0.1:9", credentials=Credentials(tls=True, **given))
+        assert named in str(caught.value)
 
 
 # -- quotas -------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def open_catalog(config: ServerConfig) -> Catalog:
 
     Raises StoreUnavailable.
     """
-    content = ContentStore(open_store(config.store or f"file:{config.data / 'store'}"))
+    content = ContentStore(open_store(config.location))
     return Catalog(content, Index(config.data / "index.sqlite"))
 
 

@@ -60,7 +60,10 @@ class Fields:
         """A field of a kind; without a default it must be there."""
         value = self._left.pop(name, default)
         if kind is float and type(value) is int:
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError as error:
+                raise invalid_request(self._at(name), "is too large") from error
         if type(value) is not kind:
             raise invalid_request(self._at(name), f"must be {_NAMES[kind]}")
         return value

@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from maskwright.workers.certificates import load_authority, load_pair
 from maskwright.workers.rotated_files import RotatedFiles
 
 
@@ -56,9 +57,9 @@ def grpc_credentials(files: TlsFiles) -> Any:
 
 def _context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.certificate, files.key, password="")  # or it would ask the terminal
+    load_pair(context, files.certificate, files.key)
     if files.client_authority:
-        context.load_verify_locations(files.client_authority)
+        load_authority(context, files.client_authority)
         context.verify_mode = ssl.CERT_REQUIRED
         # A session that's resumed isn't verified: it would let in whose authority was taken away.
         context.minimum_version, context.num_tickets = ssl.TLSVersion.TLSv1_3, 0

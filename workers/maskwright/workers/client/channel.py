@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from maskwright.workers.certificates import load_authority, load_pair
 from maskwright.workers.rotated_files import RotatedFiles
 
 MAX_MESSAGE = 64 << 20
@@ -82,10 +83,12 @@ def rotated_credentials(address: str, credentials: Credentials) -> RotatedFiles[
 
 def _check(credentials: Credentials) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if credentials.certificate:
-        context.load_cert_chain(credentials.certificate, credentials.key or None, password="")  # or it would ask
+    if credentials.certificate or credentials.key:
+        if not (credentials.certificate and credentials.key):
+            raise ValueError("a client's certificate and its key need each other")
+        load_pair(context, credentials.certificate, credentials.key)
     if credentials.authority:
-        context.load_verify_locations(credentials.authority)
+        load_authority(context, credentials.authority)
 
 
 def rotated_metadata(credentials: Credentials) -> RotatedFiles[tuple[tuple[str, str], ...]]:

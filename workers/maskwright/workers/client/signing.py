@@ -55,9 +55,7 @@ class Signature:
     def from_json(cls, fields: Mapping[str, Any]) -> Signature:
         """Raises ValueError for anything else than `to_json` makes."""
         try:
-            return cls(
-                str(fields["key_id"]), bytes.fromhex(fields["public_key"]), bytes.fromhex(fields["signature"])
-            )
+            return cls(str(fields["key_id"]), bytes.fromhex(fields["public_key"]), bytes.fromhex(fields["signature"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a signature: {error}") from error
 
