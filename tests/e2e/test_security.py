@@ -9,6 +9,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from maskwright.registry.config import Authentication, CertificateRule, LabSetti
 from maskwright.registry.security.tokens import create_token, remove_token
 from maskwright.registry.server import SERVICES, Server
 from maskwright.registry.service.calls import SCOPES
-from maskwright.v1 import compiler_pb2, registry_pb2, tokenizer_pb2
+from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, registry_pb2, tokenizer_pb2
 from maskwright.workers.client import CallFailed, Credentials, DiskCache, RegistryClient, ServiceUnavailable
+from maskwright.workers.client.messages import compile_request
 
 REQUIRED = Authentication("required")
 
@@ -406,18 +408,39 @@ def test_fetched_bytes_are_counted(config: ServerConfig, reach: Reach) -> None:
 
 
 def test_compiles_at_once(config: ServerConfig, reach: Reach, compilations: Callable[[], int], gate: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with running(replace(config, quotas=QuotaLimits(compiles_at_once=1))) as (address, _):
+    with running(replace(config, quotas=QuotaLimits(compiles_at_once=1))) as (address, server):
         client = reach(address)
         fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
-        with ThreadPoolExecutor(1) as pool:
-            slow = pool.submit(client.compile, f"wait {gate}", fingerprint, kind="regex")
+        known = client.compile("known", fingerprint, kind="regex")
+        slow = f"wait {gate}"
+        with ThreadPoolExecutor(1) as pool, grpc.insecure_channel(address) as channel:
+            request = compile_request(slow, fingerprint, kind="regex")
+            first = compiler_pb2_grpc.CompilerServiceStub(channel).Compile.future(request)
             until(compilations)
+            joined = pool.submit(client.compile, slow, fingerprint, kind="regex")
+            until(lambda: server.flow.callers() == 2)
+            assert client.compile("known", fingerprint, kind="regex") == replace(known, cached=True)
+            for other in (client.compile, client.explain):
+                assert _failure(lambda o=other: o("y", fingerprint, kind="regex"))[1] == "QUOTA_EXCEEDED"
+            first.cancel()  # who began it has gone; it's still theirs
+            until(lambda: server.flow.callers() == 1)
             assert _failure(lambda: client.compile("y", fingerprint, kind="regex"))[1] == "QUOTA_EXCEEDED"
             gate.touch()
-            slow.result()
+            assert joined.result().artifact.size
         assert client.compile("y", fingerprint, kind="regex").key
+
+
+def test_a_compilation_that_was_given_up_isnt_counted(config: ServerConfig, reach: Reach, gate: Path) -> None:
+    with running(replace(config, quotas=QuotaLimits(compiles_at_once=1))) as (address, server):
+        client = reach(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+        with grpc.insecure_channel(address) as channel:
+            request = compile_request(f"wait {gate}", fingerprint, kind="regex")
+            given_up = compiler_pb2_grpc.CompilerServiceStub(channel).Compile.future(request)
+            until(lambda: server.flow.callers() == 1)
+            given_up.cancel()
+            until(lambda: server.flow.callers() == 0)
+        until(lambda: _code(lambda: client.compile("y", fingerprint, kind="regex")) == "OK")
 
 
 def _code(call: Callable[[], object]) -> str:

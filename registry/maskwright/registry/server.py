@@ -28,7 +28,6 @@ from maskwright.v1 import (
     tokenizer_pb2,
     tokenizer_pb2_grpc,
 )
-from maskwright.workers.client.signing import SigningKey
 
 from .catalog import Catalog
 from .compiling import KEPT_VOCABULARIES, Call, ChildPool, CompileFlow, compile_source, read_tokenizer, warm_compiler
@@ -98,8 +97,8 @@ class Server:
         self._grpc = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
-        signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
-        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
+        signer = Signer(self.catalog.content, config.signing.key) if config.signing.key else None
+        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, quotas, signer)
         tokenizer = TokenizerServicer(self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes)
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
         self.registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics)

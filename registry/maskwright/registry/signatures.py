@@ -7,7 +7,7 @@ key's owner made, and the first that's written stays. They aren't in the index: 
 keep the answer. Whoever collects an artifact removes its signatures.
 
 A server with a key signs the artifacts that it compiles, and those found compiled that lack its signature: after a
-change of keys, compiling again is enough.
+change of keys, which needs no restart, compiling again is enough.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from maskwright.workers.client.signing import KEY_ID, Signature, SigningKey
 from maskwright.workers.digests import is_digest
+from maskwright.workers.rotated_files import RotatedFiles
 
 from .content import ContentStore
 from .faults import Reason, RegistryError, invalid_request
@@ -56,25 +57,29 @@ def check_hash(artifact_hash: str) -> None:
 
 
 class Signer:
-    """The server's key. Safe to share between threads."""
+    """The server's key, in a PEM file that may be rotated. Safe to share between threads."""
 
-    def __init__(self, content: ContentStore, key: SigningKey) -> None:
-        self._content, self._key = content, key
-        self._signed: set[str] = set()
+    def __init__(self, content: ContentStore, path: str) -> None:
+        """Raises KeyFileError, OSError."""
+        self._content = content
+        self._key = RotatedFiles("signing keys", (path,), lambda: SigningKey.load(path))
+        self._signed: set[tuple[str, str]] = set()
 
     @property
     def key_id(self) -> str:
-        return self._key.key_id
+        """Of the key that signs from now on."""
+        return self._key.newest().key_id
 
     def ensure(self, artifact_hash: str) -> None:
         """Signs an artifact unless this key did. Costs a look-up in the store the first time."""
-        if artifact_hash in self._signed:
+        key = self._key.newest()
+        if (key.key_id, artifact_hash) in self._signed:
             return
-        if not find_signatures(self._content, artifact_hash, [self.key_id]):
-            add_signature(self._content, artifact_hash, self._key.sign(artifact_hash))
+        if not find_signatures(self._content, artifact_hash, [key.key_id]):
+            add_signature(self._content, artifact_hash, key.sign(artifact_hash))
         if len(self._signed) >= _REMEMBERED:
             self._signed.clear()
-        self._signed.add(artifact_hash)
+        self._signed.add((key.key_id, artifact_hash))
 
 
 _REMEMBERED = 100_000

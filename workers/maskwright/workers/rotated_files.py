@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class RotatedFiles(Generic[_Loaded]):
     """What `load` made of the files `paths` last. May be shared between threads.
 
-    `load` raises OSError (ssl.SSLError is one) or ValueError for what can't be used; so does making this.
+    What `load` raises is that the files can't be used; making this raises it, too.
     """
 
     def __init__(self, what: str, paths: Iterable[str | Path], load: Callable[[], _Loaded]) -> None:
@@ -43,7 +43,7 @@ class RotatedFiles(Generic[_Loaded]):
                 return None
             try:
                 loaded = self._load()
-            except (OSError, ValueError) as error:
+            except Exception as error:  # whatever it is, what was loaded is still good
                 self._seen = versions
                 _log.warning("new %s can't be used, the old stay: %s", self._what, error)
                 return None

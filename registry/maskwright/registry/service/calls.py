@@ -50,7 +50,8 @@ SCOPES = {
     _T + "List": "read",
 }
 """What a method needs; one that isn't here needs `admin`."""
-_COMPILING = {_C + "Compile", _C + "Explain", _C + "Precompile", _T + "Register"}
+_COMPILING = {_C + "Precompile", _T + "Register"}
+"""Methods that count as a compilation as a whole; Compile and Explain only where they begin one."""
 _QUIET = {_T + "List", _C + "GetCapabilities"} | {
     _R + name for name in ("Resolve", "Fetch", "ListNames", "ListVersions", "GetSignatures")
 }
