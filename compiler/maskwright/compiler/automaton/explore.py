@@ -79,8 +79,7 @@ class Frame(Protocol):
     def resume(self, continuation: Any, verdict: Any) -> State | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """The frame that starts at `entry` of the base library."""
 
     entry: str
@@ -324,8 +323,10 @@ class _Explorer:
         for symbol, call in self.calls[n]:
             entered = self.call(symbol, call, chain)
             if taken or call.first is not None:
-                entered = _within(entered, _without(ALL_BYTES if call.first is None else call.first, taken))
-            found += entered
+                free = _without(ALL_BYTES if call.first is None else call.first, taken)
+                found += _within(entered, free)
+            else:
+                found += entered
         if self.calls[n]:
             found.sort(key=_first_byte)
         for one, two in itertools.pairwise(found):
@@ -339,7 +340,7 @@ class _Explorer:
         entry = self.entry_of(call)
         known = self.entered.get((symbol, entry))
         if known is None:
-            edges = self.out.base.edges_of(entry) if entry < self.out.first_control else self.edges_of(entry, chain)
+            edges = self.edges_of(entry, chain) if entry >= self.out.first_control else self.out.edges_of(entry)
             low, high, moves = zip(*edges, strict=True) if edges else ((), (), ())
             s, objects = self.out.first_symbol + symbol, {id(m): m for m in moves}
             pushed = {i: Move(m.target, (s, *m.pushes)) for i, m in objects.items()}

@@ -124,6 +124,8 @@ def all_finish(a: ByteAutomaton) -> bool:
         found: set[int] = set()
         if node >= 0:
             for _, _, (target, pushes) in a.edges[node]:
+                if not pushes and (target < first or finishes[target - first]):
+                    return set()
                 met = obstacle(target, pushes)
                 if met is None:
                     return set()
