@@ -49,7 +49,7 @@ class _Requests:
                 continue
             if field.message_type is not None and field.message_type.GetOptions().map_entry:
                 getattr(message, field.name)[self._random.choice(self._words)] = self._random.choice(SOURCES)
-            elif field.is_repeated:
+            elif hasattr(getattr(message, field.name), "extend"):
                 many = (self._value(field, depth) for _ in range(self._random.randrange(4)))
                 getattr(message, field.name).extend(many)
             elif field.message_type is not None:
