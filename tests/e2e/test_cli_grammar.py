@@ -11,7 +11,7 @@ import pytest
 from maskwright.registry.cli import main
 from maskwright.registry.compiling.tasks import Compiled, CompileJob, compile_source
 from maskwright.registry.service.messages import KINDS, options_of
-from maskwright.workers.client.registry import compile_request
+from maskwright.workers.client.messages import compile_request
 
 TOKENIZER = str(files("maskwright.compiler") / "data" / "demo.tokenizer.json")
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -24,6 +27,7 @@ from maskwright.workers.client import (
     DiskCache,
     RegistryClient,
     ServiceUnavailable,
+    SourceRefused,
 )
 
 TOKENIZER = Path(str(files("maskwright.compiler") / "data" / "demo.tokenizer.json"))
@@ -142,20 +146,23 @@ async def test_async_client(fleet: Fleet, client: AsyncRegistryClient, tmp_path:
     assert caught.value.reason == "UNKNOWN_NAME"
 
 
+class _Counting:
+    """A service's stub that counts the calls of each method."""
+
+    def __init__(self, stub: Any) -> None:
+        self._stub, self.calls = stub, Counter[str]()
+
+    def __getattr__(self, method: str) -> Any:
+        self.calls[method] += 1
+        return getattr(self._stub, method)
+
+
 async def test_async_fetches_are_shared_and_verified(fleet: Fleet, client: AsyncRegistryClient) -> None:
-    downloads = 0
-    download = client._download
-
-    async def counted(*arguments: object) -> bytes:
-        nonlocal downloads
-        downloads += 1
-        return await download(*arguments)  # type: ignore[arg-type]
-
-    client._download = counted  # type: ignore[method-assign, assignment]
+    counting = client._stubs["RegistryService"] = _Counting(client._stubs["RegistryService"])
     wanted = fleet.compiled[0].artifact
     got = await asyncio.gather(*(client.fetch(wanted, "artifact") for _ in range(20)))
     assert len(set(got)) == 1
-    assert downloads == 1
+    assert counting.calls["Fetch"] == 1
     await asyncio.to_thread(fleet.client.revoke, wanted.hash, "why")
     with pytest.raises(ArtifactRevoked):
         await client.resolve("tool:prod")
@@ -173,3 +180,37 @@ async def test_async_watch(fleet: Fleet, client: AsyncRegistryClient) -> None:
         else:
             break
     assert seen == ["publish", "publish", "promote", "promote"]
+
+
+async def test_a_shared_fetch_outlives_who_gives_up(fleet: Fleet, client: AsyncRegistryClient) -> None:
+    wanted = fleet.compiled[0].artifact
+    first, second = (asyncio.ensure_future(client.fetch(wanted, "artifact")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert len(await second) == wanted.size
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+def test_threads_share_a_fetch(fleet: Fleet, connect: Connect) -> None:
+    worker, wanted = connect(fleet.address, cache="threads"), fleet.compiled[0].artifact
+    counting = worker._stubs["RegistryService"] = _Counting(worker._stubs["RegistryService"])
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(lambda _: worker.fetch(wanted, "artifact"), range(16)))
+    assert len(set(got)) == 1
+    assert counting.calls["Fetch"] == 1
+
+
+async def test_async_changes_of_names(fleet: Fleet, client: AsyncRegistryClient) -> None:
+    assert await client.publish("other", [fleet.compiled[0].key]) == 1
+    await client.promote("other", "prod", 1)
+    assert [(n.name, n.channels) for n in await client.names("default/o")] == [("default/other", {"prod": 1})]
+    assert [v.version for v in await client.versions("tool")] == [2, 1]
+    done = [found async for found in client.precompile([_item(fleet, "old"), _item(fleet, "[")])]
+    assert {place for place, _ in done} == {0, 1}
+    assert {type(found) for _, found in done} == {CompiledSource, SourceRefused}
+    assert await client.health() == "SERVING"
+
+
+def _item(fleet: Fleet, pattern: str) -> dict[str, str]:
+    return {"source": pattern, "fingerprint": fleet.fingerprint, "kind": "regex"}

@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 RUN = """
 import sys
@@ -49,3 +52,23 @@ def test_without_any_folder_kernels_are_compiled_in_memory(tmp_path: Path, monke
 
     assert triple(14) == 42
     assert not jit.kernels_are_kept()
+
+
+def test_a_borrowing_kernel_fills_what_it_is_given_and_makes_no_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maskwright.compiler import jit
+
+    monkeypatch.setattr(jit, "_kernels", [])
+
+    def fill(out: np.ndarray[Any, Any], value: int) -> int:
+        for i in range(len(out)):
+            out[i] = value
+        return len(out)
+
+    def make(n: int) -> np.ndarray[Any, Any]:
+        return np.zeros(n)
+
+    out = np.zeros(5, dtype=np.int64)
+    assert jit.borrowing(fill)(out, 7) == 5
+    assert out.tolist() == [7] * 5
+    with pytest.raises(NumbaError):
+        jit.borrowing(make)(3)

@@ -21,14 +21,26 @@ _kernels: list[Any] = []
 
 def kernel(function: F) -> F:
     """The function compiled by numba on first use, from the disk's copy if there is one."""
-    compiled = _compile(function)
-    _kernels.append(compiled)
-    return compiled
+    return _keep(_compile(function))
+
+
+def borrowing(function: F) -> F:
+    """As `kernel`, for one that makes no array: it doesn't count references to those it's given.
+
+    With inlined parts that loop, numba would count each array's up and down at every step, which made a trie's walk
+    five times as slow. Compiling one that makes an array fails.
+    """
+    return _keep(_compile(function, _nrt=False))
 
 
 def inlined(function: F) -> F:
     """A part of kernels: it's compiled into each that calls it."""
     return _compile(function, inline="always")
+
+
+def _keep(compiled: F) -> F:
+    _kernels.append(compiled)
+    return compiled
 
 
 def _compile(function: F, **options: Any) -> F:

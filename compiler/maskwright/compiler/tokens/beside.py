@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Move
-from maskwright.compiler.jit import kernel
-from maskwright.compiler.tokens.kernels import FALSE, TRUE, find_move, push_all
+from maskwright.compiler.jit import borrowing, inlined
+from maskwright.compiler.tokens.kernels import DEAD, FALSE, LEFT, NO_ROOM, TRUE, read_byte
 from maskwright.compiler.tokens.walk import ARENA, BATCH, I32, I64, Follow, Walker, arena_is_full
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 LEAST_SHARED_BYTES = 64
-DEAD, ALIVE, LEFT = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,7 @@ class BesideWalker:
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
         depth, n = walker.tokens.longest + 2, len(walker.tokens.trie.order)
-        self.state = np.empty((2, 4, depth), dtype=np.int32)
-        self.left_verdict = np.empty((2, depth), dtype=np.int32)
+        self.state = np.empty((2, 3, depth), dtype=np.int32)
         self.arena = np.empty((2, 2, ARENA), dtype=np.int32)
         self.out = np.empty((5, 2 * n), dtype=np.int32)
 
@@ -122,7 +120,7 @@ class BesideWalker:
             batch = slice(done, done + BATCH)
             n = walk_beside_controls(
                 w.machine, w.tokens.trie, wanted[batch], follow, part[batch],
-                self.state, self.left_verdict, self.arena, self.out, ends[1:],
+                self.state, self.arena, self.out, ends[1:],
             )  # fmt: skip
             if n < 0:
                 raise arena_is_full()
@@ -141,7 +139,7 @@ class BesideWalker:
         return np.where(left, self.walker.codes(token, verdict, np.where(left, offset, 0)), verdict)
 
 
-@kernel
+@borrowing
 def walk_beside_controls(
     m: Machine,
     trie: Trie,
@@ -149,7 +147,6 @@ def walk_beside_controls(
     follow: Array,
     follow_rows: Array,
     state: Array,
-    left_verdict: Array,
     arena: Array,
     out: Array,
     ends: Array,
@@ -162,16 +159,25 @@ def walk_beside_controls(
         if count > room:
             return i
         may_follow = follow[follow_rows[i, 0] : follow_rows[i, 1]]
-        count = walk_beside(
-            m, trie, wanted[i, 0], wanted[i, 1], wanted[i, 2], may_follow, state, left_verdict, arena, out, count
-        )
+        count = walk_beside(m, trie, wanted[i, 0], wanted[i, 1], wanted[i, 2], may_follow, state, arena, out, count)
         if count < 0:
             return -1
         ends[i] = count
     return len(wanted)
 
 
-@kernel
+@inlined
+def read_side(m: Machine, byte: int, d: int, state: Array, arena: Array) -> None:
+    """One side's byte at depth `d`."""
+    c, s, top = state[0, d - 1], state[1, d - 1], state[2, d - 1]
+    if c >= 0:
+        c, s, top = read_byte(m, byte, arena[0], arena[1], c, s, top)
+        if c < 0:
+            s = d - 1
+    state[0, d], state[1, d], state[2, d] = c, s, top
+
+
+@borrowing
 def walk_beside(
     m: Machine,
     trie: Trie,
@@ -180,83 +186,42 @@ def walk_beside(
     symbol: int,
     follow: Array,
     state: Array,
-    left_verdict: Array,
     arena: Array,
     out: Array,
     count: int,
 ) -> int:
     """Appends to `out`, which holds `count`; returns the new count, -1 when the arena is full.
 
-    Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`: kind, control (or offset),
-    stack, top.
+    Side 0 runs from `control`, side 1 from `base_control`. Rows of `state[side]`, by depth: the control, or how the run
+    ended; its stack, or the bytes it had read then; top.
     """
-    for side in range(2):
-        state[side, 0, 0] = ALIVE
-        state[side, 2, 0] = -1
-        state[side, 3, 0] = 0
-    state[0, 1, 0] = control
-    state[1, 1, 0] = base_control
+    ours, theirs = state[0], state[1]
+    ours[0, 0], ours[1, 0], ours[2, 0] = control, -1, 0
+    theirs[0, 0], theirs[1, 0], theirs[2, 0] = base_control, -1, 0
     n, nodes = 1, len(trie.byte)
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
-        for side in range(2):
-            kind = state[side, 0, d - 1]
-            c, s, top = state[side, 1, d - 1], state[side, 2, d - 1], state[side, 3, d - 1]
-            if kind == ALIVE:
-                move = find_move(m, c, b)
-                while move == -1:
-                    v = m.verdict[c]
-                    if v < 0:
-                        kind = DEAD
-                        break
-                    if s < 0:
-                        kind = LEFT if side == 1 or follow[min(v, len(follow) - 1), b] else DEAD
-                        c = d - 1
-                        left_verdict[side, d] = v
-                        break
-                    c = m.return_move[m.return_start[arena[side, 0, s]] + v]
-                    s = arena[side, 1, s]
-                    if c == -1:
-                        kind = DEAD
-                        break
-                    if c < -1:
-                        a = -2 - c
-                        s, top = push_all(m, a, arena[side, 0], arena[side, 1], s, top)
-                        if top < 0:
-                            return -1
-                        c = m.action_target[a]
-                    move = find_move(m, c, b)
-                if kind == ALIVE:
-                    if move >= 0:
-                        c = move
-                    else:
-                        a = -2 - move
-                        s, top = push_all(m, a, arena[side, 0], arena[side, 1], s, top)
-                        if top < 0:
-                            return -1
-                        c = m.action_target[a]
-            elif kind == LEFT:
-                left_verdict[side, d] = left_verdict[side, d - 1]
-            state[side, 0, d], state[side, 1, d], state[side, 2, d], state[side, 3, d] = kind, c, s, top
-        kind, other = state[0, 0, d], state[1, 0, d]
-        if kind == DEAD and other == DEAD:
+        read_side(m, b, d, ours, arena[0])
+        read_side(m, b, d, theirs, arena[1])
+        c, p = ours[0, d], theirs[0, d]
+        if c <= LEFT and ours[1, d] == d - 1 and not follow[min(LEFT - c, len(follow) - 1), b]:
+            c = ours[0, d] = DEAD
+        if c == NO_ROOM or p == NO_ROOM:
+            return -1
+        if c == DEAD and p == DEAD:
             n = trie.end[n]
             continue
-        if kind == ALIVE and other == ALIVE and state[0, 1, d] == state[1, 1, d] and state[1, 2, d] < 0:
-            s = state[0, 2, d]
-            if s >= 0 and arena[0, 0, s] == symbol and arena[0, 1, s] < 0:
+        if c >= 0 and p >= 0:
+            s = ours[1, d]
+            if c == p and theirs[1, d] < 0 and s >= 0 and arena[0, 0, s] == symbol and arena[0, 1, s] < 0:
                 n = trie.end[n]
                 continue
-        if kind != ALIVE or other != ALIVE:
+        else:
             for k in range(trie.token_start[n], trie.token_start[n + 1]):
                 out[0, count] = trie.order[k]
-                for side in range(2):
-                    kind = state[side, 0, d]
-                    out[1 + 2 * side, count] = (
-                        FALSE if kind == DEAD else TRUE if kind == ALIVE else left_verdict[side, d]
-                    )
-                    out[2 + 2 * side, count] = state[side, 1, d] if kind == LEFT else 0
+                out[1, count], out[2, count] = TRUE if c >= 0 else FALSE if c == DEAD else LEFT - c, ours[1, d]
+                out[3, count], out[4, count] = TRUE if p >= 0 else FALSE if p == DEAD else LEFT - p, theirs[1, d]
                 count += 1
         n += 1
     return count

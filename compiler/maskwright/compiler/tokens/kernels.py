@@ -1,7 +1,8 @@
 """The hot loops, compiled by numba: filling the trie, walking it, running suffixes, counting characters.
 
 Kernels take flat arrays and sizes as arguments only (numba freezes module globals into its disk cache) and allocate
-nothing but their results. A machine (`machine.Machine`) is a NamedTuple of arrays; moves are as in `tables.py`.
+nothing but their results. A machine (`machine.Machine`) is a NamedTuple of arrays; moves are as in `tables.py`. What a
+run does with a byte is `read_byte`, the same for every walk.
 
 The walk's own stack is kept in an arena of (symbol, parent) entries. `top[d]` is the arena's height when depth d's
 state was made; a sibling starts again at its parent's height, so entries that are still referred to are never
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskwright.compiler.jit import inlined, kernel
+from maskwright.compiler.jit import borrowing, inlined, kernel
 
 if TYPE_CHECKING:
     from maskwright.compiler.tokens.machine import Machine
@@ -25,6 +26,9 @@ Array = np.ndarray[Any, Any]
 FALSE = -1
 TRUE = -2
 FULL = -3
+"""What a rest is worth, besides a code; FULL: the arena is."""
+DEAD, NO_ROOM, LEFT = -1, -2, -3
+"""What `read_byte` ends in instead of a control; LEFT - v: the frame in which the run began was left with verdict v."""
 OPEN_REST, DEAD_REST = -1, -2
 """What `count_characters` says of a rest that doesn't close the string, and of one that can't go on in a string."""
 
@@ -72,20 +76,50 @@ def find_move(m: Machine, control: int, byte: int) -> int:
 
 
 @inlined
-def push_all(
-    m: Machine, action: int, arena_symbol: Array, arena_parent: Array, stack: int, top: int
-) -> tuple[int, int]:
-    """Pushes an action's symbols; the new stack and arena height, or height -1 when the arena is full."""
-    for k in range(m.action_start[action], m.action_start[action + 1]):
-        if top >= len(arena_symbol):
-            return stack, -1
-        arena_symbol[top], arena_parent[top] = m.action_push[k], stack
-        stack = top
-        top += 1
-    return stack, top
+def enter(
+    m: Machine, move: int, arena_symbol: Array, arena_parent: Array, stack: int, top: int
+) -> tuple[int, int, int]:
+    """Goes where a move leads (DEAD where it's none) and pushes its symbols: control or NO_ROOM, stack, height."""
+    if move < DEAD:
+        action = -2 - move
+        move = m.action_target[action]
+        for k in range(m.action_start[action], m.action_start[action + 1]):
+            if top >= len(arena_symbol):
+                move = NO_ROOM
+                break
+            arena_symbol[top], arena_parent[top] = m.action_push[k], stack
+            stack = top
+            top += 1
+    return move, stack, top
 
 
-@kernel
+@inlined
+def read_byte(
+    m: Machine, byte: int, arena_symbol: Array, arena_parent: Array, control: int, stack: int, top: int
+) -> tuple[int, int, int]:
+    """A run's step: returns that `byte` asks for, then the move on it. The new control, stack and arena height, or
+    instead of the control how the run ended without reading: DEAD, NO_ROOM, LEFT - verdict.
+    """
+    move = find_move(m, control, byte)
+    while move == DEAD:
+        v = m.verdict[control]
+        if v < 0:
+            control = DEAD
+            break
+        if stack < 0:
+            control = LEFT - v
+            break
+        back = m.return_move[m.return_start[arena_symbol[stack]] + v]
+        control, stack, top = enter(m, back, arena_symbol, arena_parent, arena_parent[stack], top)
+        if control < 0:
+            break
+        move = find_move(m, control, byte)
+    if move != DEAD:
+        control, stack, top = enter(m, move, arena_symbol, arena_parent, stack, top)
+    return control, stack, top
+
+
+@borrowing
 def walk_controls(
     m: Machine,
     trie: Trie,
@@ -121,7 +155,7 @@ def walk_controls(
     return len(controls)
 
 
-@kernel
+@borrowing
 def walk(
     m: Machine,
     trie: Trie,
@@ -151,45 +185,23 @@ def walk(
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
-        c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
-        move = find_move(m, c, b)
-        while move == -1:
-            v = m.verdict[c]
-            if v < 0:
-                break
-            if s < 0:
-                if follow[min(v, len(follow) - 1), b]:
-                    for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
-                        left_token[lefts], left_offset[lefts], left_verdict[lefts] = trie.order[k], d - 1, v
-                        lefts += 1
-                break
-            c = m.return_move[m.return_start[arena_symbol[s]] + v]
-            s = arena_parent[s]
-            if c == -1:
-                break
-            if c < -1:
-                a = -2 - c
-                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-                if top < 0:
-                    return -1, -1
-                c = m.action_target[a]
-            move = find_move(m, c, b)
-        if move == -1:
-            n = trie.end[n]
+        c, s, top = read_byte(m, b, arena_symbol, arena_parent, control_at[d - 1], stack_at[d - 1], top_at[d - 1])
+        if c >= 0:
+            for k in range(trie.token_start[n], trie.token_start[n + 1]):
+                local[locals_] = trie.order[k]
+                locals_ += 1
+            control_at[d], stack_at[d], top_at[d] = c, s, top
+            n += 1
             continue
-        if move >= 0:
-            c = move
-        else:
-            a = -2 - move
-            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-            if top < 0:
-                return -1, -1
-            c = m.action_target[a]
-        for k in range(trie.token_start[n], trie.token_start[n + 1]):
-            local[locals_] = trie.order[k]
-            locals_ += 1
-        control_at[d], stack_at[d], top_at[d] = c, s, top
-        n += 1
+        if c == NO_ROOM:
+            return -1, -1
+        if c <= LEFT:
+            v = LEFT - c
+            if follow[min(v, len(follow) - 1), b]:
+                for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                    left_token[lefts], left_offset[lefts], left_verdict[lefts] = trie.order[k], d - 1, v
+                    lefts += 1
+        n = trie.end[n]
     return locals_, lefts
 
 
@@ -205,7 +217,7 @@ def mix(number: int, answer: int) -> tuple[np.uint64, np.uint64]:
     return z, y ^ (y >> np.uint64(32))
 
 
-@kernel
+@borrowing
 def sum_answers(
     m: Machine,
     trie: Trie,
@@ -235,65 +247,37 @@ def sum_answers(
     while n < nodes:
         d = trie.depth[n]
         b = trie.byte[n]
-        c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
-        move = find_move(m, c, b)
-        dead = d > 1
-        while move == -1:
-            v = m.verdict[c]
-            if v < 0:
-                break
-            if s < 0:
-                if dead and follow[min(v, len(follow) - 1), b]:
-                    dead = False
-                    for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
-                        x = trie.order[k]
-                        rest = stands_for[suffix_of[place[x] + d - 1]]
-                        low, high = dead_low, dead_high
-                        if rest >= 0:
-                            low, high = mix(control, 3 + v * n_suffixes + rest)
-                        elif not mark_dead:
-                            continue
-                        total[0, x] += low
-                        total[1, x] += high
-                break
-            c = m.return_move[m.return_start[arena_symbol[s]] + v]
-            s = arena_parent[s]
-            if c == -1:
-                break
-            if c < -1:
-                a = -2 - c
-                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-                if top < 0:
-                    return False
-                c = m.action_target[a]
-            move = find_move(m, c, b)
-        if move == -1:
-            if dead and mark_dead:
-                for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
-                    total[0, trie.order[k]] += dead_low
-                    total[1, trie.order[k]] += dead_high
-            n = trie.end[n]
+        c, s, top = read_byte(m, b, arena_symbol, arena_parent, control_at[d - 1], stack_at[d - 1], top_at[d - 1])
+        if c >= 0:
+            for k in range(trie.token_start[n], trie.token_start[n + 1]):
+                total[0, trie.order[k]] += good_low
+                total[1, trie.order[k]] += good_high
+            control_at[d], stack_at[d], top_at[d] = c, s, top
+            n += 1
             continue
-        if move >= 0:
-            c = move
-        else:
-            a = -2 - move
-            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-            if top < 0:
-                return False
-            c = m.action_target[a]
-        for k in range(trie.token_start[n], trie.token_start[n + 1]):
-            total[0, trie.order[k]] += good_low
-            total[1, trie.order[k]] += good_high
-        control_at[d], stack_at[d], top_at[d] = c, s, top
-        n += 1
+        if c == NO_ROOM:
+            return False
+        v = LEFT - c if c <= LEFT and follow[min(LEFT - c, len(follow) - 1), b] else -1
+        if d > 1 and (v >= 0 or mark_dead):
+            for k in range(trie.token_start[n], trie.token_start[trie.end[n]]):
+                x = trie.order[k]
+                low, high = dead_low, dead_high
+                if v >= 0:
+                    rest = stands_for[suffix_of[place[x] + d - 1]]
+                    if rest >= 0:
+                        low, high = mix(control, 3 + v * n_suffixes + rest)
+                    elif not mark_dead:
+                        continue
+                total[0, x] += low
+                total[1, x] += high
+        n = trie.end[n]
     return True
 
 
 @inlined
 def run_suffix(
     m: Machine,
-    control: int,
+    move: int,
     suffix: int,
     n_suffixes: int,
     text: Array,
@@ -306,34 +290,28 @@ def run_suffix(
     """What suffix `text[at:stop]` is worth from a move: FALSE, TRUE, or the code of what's left when the frame that the
     move leads to is left too. Suffix 0, the empty rest, asks whether the text may end. FULL when the arena is full.
     """
-    c, s, top = control, -1, 0
-    while True:
-        if c == -1:
-            return FALSE
-        if c < -1:  # an action: push, then go to its target
-            a = -2 - c
-            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-            if top < 0:
-                return FULL
-            c = m.action_target[a]
-            continue
-        if at < stop:
-            move = find_move(m, c, text[at])
-            if move != -1:
-                c = move
-                at += 1
-                continue
-        elif suffix != 0:
-            return TRUE
-        if m.verdict[c] < 0:
-            return FALSE
-        if s < 0:
-            return m.verdict[c] * n_suffixes + (suffix_of[at] if suffix != 0 else 0)  # type: ignore[no-any-return]
-        c = m.return_move[m.return_start[arena_symbol[s]] + m.verdict[c]]
-        s = arena_parent[s]
+    c, s, top = enter(m, move, arena_symbol, arena_parent, -1, 0)
+    while suffix != 0 and at < stop and c >= 0:
+        c, s, top = read_byte(m, text[at], arena_symbol, arena_parent, c, s, top)
+        at += 1
+    if c >= 0 and suffix != 0:
+        return TRUE
+    while c >= 0:  # the empty rest: whatever is open has to return
+        v = m.verdict[c]
+        if v < 0 or s < 0:
+            c = LEFT - v if v >= 0 else DEAD
+            break
+        back = m.return_move[m.return_start[arena_symbol[s]] + v]
+        c, s, top = enter(m, back, arena_symbol, arena_parent, arena_parent[s], top)
+    if c == NO_ROOM:
+        return FULL
+    if c == DEAD:
+        return FALSE
+    rest = suffix_of[at - 1] if suffix != 0 else 0
+    return (LEFT - c) * n_suffixes + rest
 
 
-@kernel
+@borrowing
 def run_suffixes(
     m: Machine,
     returns: Array,
@@ -361,7 +339,7 @@ def run_suffixes(
     return True
 
 
-@kernel
+@borrowing
 def run_rests(
     m: Machine,
     returns: Array,
@@ -379,56 +357,29 @@ def run_rests(
     read is passed over. Empty rests aren't looked at. `out` holds FALSE before. Returns False when the arena is full.
     """
     for start in range(len(returns)):
-        c, s, top = returns[start], -1, 0
-        if c == -1:
+        c, s, top = enter(m, returns[start], arena_symbol, arena_parent, -1, 0)
+        if c == NO_ROOM:
+            return False
+        if c == DEAD:
             continue
-        while c < -1:
-            a = -2 - c
-            s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-            if top < 0:
-                return False
-            c = m.action_target[a]
         control_at[0], stack_at[0], top_at[0] = c, s, top
         n, stop = rests.root[start] + 1, rests.root[start + 1]
         while n < stop:
             d, b = rests.depth[n], rests.byte[n]
-            c, s, top = control_at[d - 1], stack_at[d - 1], top_at[d - 1]
-            move = find_move(m, c, b)
-            while move == -1:
-                v = m.verdict[c]
-                if v < 0:
-                    break
-                if s < 0:
-                    for k in range(rests.code_start[n], rests.code_start[rests.end[n]]):
-                        i = rests.order[k]
-                        out[i] = v * n_suffixes + suffix_of[rests.place[i] + d - 1]
-                    break
-                c = m.return_move[m.return_start[arena_symbol[s]] + v]
-                s = arena_parent[s]
-                if c == -1:
-                    break
-                while c < -1:
-                    a = -2 - c
-                    s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-                    if top < 0:
-                        return False
-                    c = m.action_target[a]
-                move = find_move(m, c, b)
-            if move == -1:
-                n = rests.end[n]
+            c, s, top = read_byte(m, b, arena_symbol, arena_parent, control_at[d - 1], stack_at[d - 1], top_at[d - 1])
+            if c >= 0:
+                for k in range(rests.code_start[n], rests.code_start[n + 1]):
+                    out[rests.order[k]] = TRUE
+                control_at[d], stack_at[d], top_at[d] = c, s, top
+                n += 1
                 continue
-            if move >= 0:
-                c = move
-            else:
-                a = -2 - move
-                s, top = push_all(m, a, arena_symbol, arena_parent, s, top)
-                if top < 0:
-                    return False
-                c = m.action_target[a]
-            for k in range(rests.code_start[n], rests.code_start[n + 1]):
-                out[rests.order[k]] = TRUE
-            control_at[d], stack_at[d], top_at[d] = c, s, top
-            n += 1
+            if c == NO_ROOM:
+                return False
+            if c <= LEFT:
+                for k in range(rests.code_start[n], rests.code_start[rests.end[n]]):
+                    i = rests.order[k]
+                    out[i] = (LEFT - c) * n_suffixes + suffix_of[rests.place[i] + d - 1]
+            n = rests.end[n]
     return True
 
 

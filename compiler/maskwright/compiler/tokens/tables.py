@@ -36,6 +36,7 @@ COMPOSED = 0x7FFFFFFE
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+NO_ENTRIES: U32 = np.zeros(0, dtype=np.uint32)
 I32 = npt.NDArray[np.int32]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from gate_samples import SCHEMA
@@ -20,6 +21,7 @@ from maskwright.workers.gate import (
     Rejected,
     Request,
     SqliteStore,
+    StoreError,
 )
 
 TEXT = '{"action":"ask"}'
@@ -175,3 +177,24 @@ async def test_a_coroutine_that_is_dropped(artifact: Artifact, store: SqliteStor
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert isinstance(gate.commit(TEXT, "k", lambda r: None, ended="stop"), InDoubt)
+
+
+async def test_a_cancellation_isnt_lost_when_the_store_fails(
+    artifact: Artifact, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, writing, cancelled = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def full(*arguments: object) -> float:
+        loop.call_soon_threadsafe(writing.set)
+        cancelled.wait(60)
+        raise StoreError("calls.sqlite", "no space")
+
+    monkeypatch.setattr(store, "finish", full)
+    gate = CommitGate(artifact, SCHEMA, [], store)
+    task = asyncio.ensure_future(gate.commit_async(TEXT, "k", _pay, ended="stop"))
+    await writing.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    cancelled.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -341,7 +341,7 @@ def test_a_key_that_cant_be_freed_is_in_doubt(
     assert "no space" in outcome.cause
 
 
-def test_wrong_use(gate: CommitGate) -> None:
+def test_wrong_use(gate: CommitGate, artifact: Artifact, store: SqliteStore) -> None:
     for key in ("", "k" * 513):
         with pytest.raises(ValueError, match="key"):
             gate.commit(TEXT, key, Bank(), ended="stop")
@@ -354,7 +354,7 @@ def test_wrong_use(gate: CommitGate) -> None:
         return None
 
     with pytest.raises(TypeError, match="commit_async"):
-        CommitGate(gate._artifact, SCHEMA, [later], gate._store).commit(TEXT, "k", Bank(), ended="stop")
+        CommitGate(artifact, SCHEMA, [later], store).commit(TEXT, "k", Bank(), ended="stop")
     with pytest.raises(TypeError, match="commit_async"):
         gate.commit(TEXT, "k", later, ended="stop")
     assert isinstance(gate.commit(TEXT, "k", Bank(), ended="stop"), Committed)

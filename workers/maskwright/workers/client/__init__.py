@@ -6,7 +6,14 @@
     artifact = client.load_artifact(compiled.artifact.hash)
 
 Needs grpcio and protobuf besides the worker's numpy. What's on disk is used without a call, so a worker
-starts also when the registry is down.
+starts also when the registry is down. `AsyncRegistryClient` has the same calls for asyncio.
+
+calls            what every call is made of: operations, retries; no input or output
+compiling, fetching, names    the calls' steps, each written once
+registry, async_registry      who performs them: a thread, an event loop (`transport`: what both hold)
+follow           a channel's artifact, kept current
+cache, lock, signing          what's on disk, what's pinned, whose word counts
+messages, errors, download    between messages and plain values
 """
 
 from maskwright.workers.client.async_registry import AsyncRegistryClient

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from maskwright.workers.client.calls import remember_revoked
 from maskwright.workers.client.errors import ArtifactRevoked, CallFailed, ClientError
-from maskwright.workers.client.registry import remember_revoked
 
 if TYPE_CHECKING:
     from maskwright.workers import Artifact

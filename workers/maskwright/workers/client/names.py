@@ -1,4 +1,4 @@
-"""The client's part for names: publish, promote, roll back, pin, revoke, list, watch, lease.
+"""Names: publish, promote, roll back, pin, revoke, list, watch, lease.
 
 A change of names that's tried again must not happen twice, so each carries a request id, a random one unless the
 caller gives it.
@@ -7,16 +7,13 @@ caller gives it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
-
 from maskwright.v1 import registry_pb2
-from maskwright.workers.client.errors import call_failed
-from maskwright.workers.client.messages import signature_message, signatures_of
-from maskwright.workers.client.signing import Signature
+from maskwright.workers.client.calls import Calls, Steps, Stream
+from maskwright.workers.client.messages import message
 
 _KINDS = {number: name.removeprefix("KIND_").lower() for name, number in registry_pb2.Change.Kind.items()}
 
@@ -70,40 +67,33 @@ class Change:
     versions: tuple[int, ...] = ()
 
 
-class NameCalls:
-    """Mixed into `RegistryClient`."""
+class NameCalls(Calls):
+    """Those of `RegistryCalls` for names."""
 
-    _stubs: dict[str, Any]
-
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _ask(self, method: str, request: Any) -> Any:
-        """The reply of "Service/Method" with one message each way."""
-        raise NotImplementedError
-
-    def publish(self, name: str, artifact_keys: Sequence[str], note: str = "", request_id: str = "") -> int:
+    def publish(self, name: str, artifact_keys: Sequence[str], note: str = "", request_id: str = "") -> Steps[int]:
         """Adds a version of a name; returns its number. Raises CallFailed, ServiceUnavailable."""
-        request = registry_pb2.PublishRequest(
-            name=name, artifact_keys=artifact_keys, note=note, request_id=request_id or _new_id()
+        request = message(
+            registry_pb2.PublishRequest,
+            name=name,
+            artifact_keys=artifact_keys,
+            note=note,
+            request_id=request_id or _new_id(),
         )
-        version: int = self._ask("RegistryService/Publish", request).version
-        return version
+        return int((yield from self.ask("RegistryService/Publish", request)).version)
 
     def promote(
         self, name: str, channel: str, version: int, *, expected: int | None = None, request_id: str = ""
-    ) -> int:
+    ) -> Steps[int]:
         """Points a channel to a version, with `expected` only from there; returns the revision."""
-        request = registry_pb2.PromoteRequest(
+        request = message(
+            registry_pb2.PromoteRequest,
             name=name,
             channel=channel,
             version=version,
             expected_version=expected,
             request_id=request_id or _new_id(),
         )
-        revision: int = self._ask("RegistryService/Promote", request).revision
-        return revision
+        return int((yield from self.ask("RegistryService/Promote", request)).revision)
 
     def rollback(
         self,
@@ -113,119 +103,85 @@ class NameCalls:
         to: int | None = None,
         expected: int | None = None,
         request_id: str = "",
-    ) -> int:
+    ) -> Steps[int]:
         """Points a channel to what it pointed to before; returns that version."""
-        request = registry_pb2.RollbackRequest(
+        request = message(
+            registry_pb2.RollbackRequest,
             name=name,
             channel=channel,
             to_version=to,
             expected_version=expected,
             request_id=request_id or _new_id(),
         )
-        version: int = self._ask("RegistryService/Rollback", request).version
-        return version
+        return int((yield from self.ask("RegistryService/Rollback", request)).version)
 
-    def pin(self, name: str, version: int, pinned: bool = True) -> int:
+    def pin(self, name: str, version: int, pinned: bool = True) -> Steps[int]:
         """Keeps a version from retention, or no longer; returns the revision."""
-        request = registry_pb2.PinRequest(name=name, version=version, pinned=pinned, request_id=_new_id())
-        revision: int = self._ask("RegistryService/Pin", request).revision
-        return revision
+        request = message(registry_pb2.PinRequest, name=name, version=version, pinned=pinned, request_id=_new_id())
+        return int((yield from self.ask("RegistryService/Pin", request)).revision)
 
-    def retire(self, name: str, versions: Sequence[int], request_id: str = "") -> int:
+    def retire(self, name: str, versions: Sequence[int], request_id: str = "") -> Steps[int]:
         """Drops versions that aren't in use, for good; returns the revision."""
-        request = registry_pb2.RetireRequest(name=name, versions=versions, request_id=request_id or _new_id())
-        revision: int = self._ask("RegistryService/Retire", request).revision
-        return revision
+        request = message(registry_pb2.RetireRequest, name=name, versions=versions, request_id=request_id or _new_id())
+        return int((yield from self.ask("RegistryService/Retire", request)).revision)
 
-    def add_signature(self, artifact_hash: str, signature: Signature) -> None:
-        """Keeps a signature in the registry, beside the artifact."""
-        request = registry_pb2.AddSignatureRequest(
-            artifact_hash=artifact_hash, signature=signature_message(signature)
-        )
-        self._ask("RegistryService/AddSignature", request)
-
-    def signatures(self, artifact_hash: str, key_ids: Sequence[str]) -> list[Signature]:
-        """The registry's signatures of an artifact by these keys, unchecked."""
-        request = registry_pb2.GetSignaturesRequest(artifact_hash=artifact_hash, key_ids=key_ids)
-        reply = self._ask("RegistryService/GetSignatures", request)
-        return signatures_of(reply)
-
-    def revoke(self, artifact_hash: str, reason: str) -> int:
+    def revoke(self, artifact_hash: str, reason: str) -> Steps[int]:
         """Stops an artifact being served, for good; returns the revision."""
-        request = registry_pb2.RevokeRequest(
-            artifact_hash=artifact_hash, reason=reason, request_id=_new_id()
-        )
-        revision: int = self._ask("RegistryService/Revoke", request).revision
-        return revision
+        request = message(registry_pb2.RevokeRequest, artifact_hash=artifact_hash, reason=reason, request_id=_new_id())
+        return int((yield from self.ask("RegistryService/Revoke", request)).revision)
 
-    def names(self, prefix: str = "") -> list[NameSummary]:
+    def names(self, prefix: str = "") -> Steps[list[NameSummary]]:
         """All names that begin so, in order."""
-        found: list[NameSummary] = []
-        request = registry_pb2.ListNamesRequest(prefix=prefix, page_size=1000)
-        while True:
-            reply = self._ask("RegistryService/ListNames", request)
-            for n in reply.names:
-                channels = {c.channel: c.version for c in n.channels}
-                found.append(NameSummary(n.name, n.latest_version, channels))
-            request.page_token = reply.next_page_token
-            if not request.page_token:
-                return found
+        request = message(registry_pb2.ListNamesRequest, prefix=prefix, page_size=1000)
+        replies = yield from self.ask_pages("RegistryService/ListNames", request)
+        return [
+            NameSummary(n.name, n.latest_version, {c.channel: c.version for c in n.channels})
+            for reply in replies
+            for n in reply.names
+        ]
 
-    def versions(self, name: str) -> list[NamedVersion]:
+    def versions(self, name: str) -> Steps[list[NamedVersion]]:
         """A name's versions, latest first."""
-        found: list[NamedVersion] = []
-        request = registry_pb2.ListVersionsRequest(name=name, page_size=1000)
-        while True:
-            reply = self._ask("RegistryService/ListVersions", request)
-            found += [_version(v) for v in reply.versions]
-            request.page_token = reply.next_page_token
-            if not request.page_token:
-                return found
+        request = message(registry_pb2.ListVersionsRequest, name=name, page_size=1000)
+        replies = yield from self.ask_pages("RegistryService/ListVersions", request)
+        return [_version(v) for reply in replies for v in reply.versions]
 
-    def watch(self, after: int = 0, names: Sequence[str] = ()) -> Iterator[tuple[int, Change | None]]:
+    def watch(self, after: int = 0, names: Sequence[str] = ()) -> Stream[tuple[int, Change | None]]:
         """(revision, change) pairs after a revision; without a change the caller has all up to the revision.
 
         Ends when the server drains; raises ServiceUnavailable when it's gone. Go on with the last revision.
         """
-        request = registry_pb2.WatchRequest(after_revision=after, names=names)
-        stream = self._stubs["RegistryService"].Watch(request, metadata=self._arguments["metadata"])
-        try:
-            for message in stream:
-                yield message.revision, change_of(message)
-        except grpc.RpcError as error:
-            raise call_failed(error) from error
-        finally:
-            stream.cancel()
+        request = message(registry_pb2.WatchRequest, after_revision=after, names=names)
+        return Stream("RegistryService/Watch", request, lambda told: (told.revision, _change(told)))
 
-    def lease(self, artifact_hashes: Sequence[str], seconds: int, lease_id: str = "") -> str:
+    def lease(self, artifact_hashes: Sequence[str], seconds: int, lease_id: str = "") -> Steps[str]:
         """Keeps artifacts from garbage collection; returns the lease's id, to renew it with."""
-        request = registry_pb2.LeaseRequest(
-            lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
+        request = message(
+            registry_pb2.LeaseRequest, lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
         )
-        self._ask("RegistryService/Lease", request)
+        yield from self.ask("RegistryService/Lease", request)
         return str(request.lease_id)
 
 
-def named_request(
-    name: str, version: int | None, channel: str, fingerprint: str, min_revision: int
-) -> dict[str, Any]:
+def named_request(name: str, version: int | None, channel: str, fingerprint: str, min_revision: int) -> dict[str, Any]:
     """The fields of a ResolveRequest by name. Takes `name@7` and `name:channel` too. Raises ValueError."""
     if "@" in name:
         name, _, number = name.partition("@")
+        if not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"{name}@{number}: the version isn't a number")
         version = int(number)
     elif ":" in name:
         name, _, channel = name.partition(":")
     if version is not None and channel:
         raise ValueError("a version or a channel, not both")
-    named = registry_pb2.NamedVersion(name=name)
-    if version is not None:
-        named.version = version
-    elif channel:
-        named.channel = channel
+    at: dict[str, Any] = {} if version is None else {"version": version}
+    if channel:
+        at = {"channel": channel}
+    named = message(registry_pb2.NamedVersion, name=name, **at)
     return {"named": named, "tokenizer_fingerprint": fingerprint, "min_revision": min_revision}
 
 
-def change_of(message: registry_pb2.WatchResponse) -> Change | None:
+def _change(message: registry_pb2.WatchResponse) -> Change | None:
     if not message.HasField("change"):
         return None
     c = message.change

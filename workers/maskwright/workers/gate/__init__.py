@@ -8,7 +8,11 @@
         case Incomplete(cause=cause): ...                               # cut: nothing ran, nothing is repaired
         case InDoubt(cause=cause): ...                                  # began, end unknown: settle it
 
-gate       the order of the layers, and what is and isn't claimed
+gate       what a caller sees: the order of the layers, what is and isn't claimed
+committing the steps of a commit, and the table of what it comes to
+asked      what a commit is given
+judging    the layers, one after the other
+performing what the steps ask for, done by a thread or an event loop
 outcomes   the five outcomes
 layers     accepting state, parse, schema
 store      keys on disk; what a crash leaves
@@ -19,6 +23,8 @@ partial    what a cut or growing text shows, never to be committed
 schema layer, which loads jsonschema-rs (`pip install 'maskwright[gate]'`). POSIX only.
 """
 
+from maskwright.workers.gate.asked import Request
+from maskwright.workers.gate.committing import STEPS
 from maskwright.workers.gate.errors import (
     CannotSettle,
     GateError,
@@ -28,7 +34,7 @@ from maskwright.workers.gate.errors import (
     StoreError,
     WrongSchema,
 )
-from maskwright.workers.gate.gate import STEPS, CommitGate, Request
+from maskwright.workers.gate.gate import CommitGate
 from maskwright.workers.gate.layers import ParseError
 from maskwright.workers.gate.outcomes import (
     Committed,
