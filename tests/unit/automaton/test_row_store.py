@@ -86,7 +86,7 @@ def test_stored_rows_are_those_described(seed: int) -> None:
     t = store.tables()
     np.testing.assert_array_equal(stored_rows(t), np.array([words_of(row) for row in whole]))
     assert store.sizes == [int(row.sum()) for row in whole]
-    assert len(t.patch_word) < 0.6 * sum(len(np.unique(r.flipped >> 5)) for r in store.rows)
+    assert len(t.patch_word) < 0.4 * sum(len(np.unique(r.flipped >> 5)) for r in store.rows)
     assert longest_chain(t) <= MAX_CHAIN
     assert [a.dtype for a in (t.row_base, t.patch_start, t.patch_word, t.patch_xor)] == ["uint32"] * 4
 
