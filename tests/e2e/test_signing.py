@@ -142,6 +142,29 @@ def test_rotation(
     }
 
 
+def test_a_server_takes_a_new_key_without_a_restart(
+    config: ServerConfig, connect: Callable[..., RegistryClient], tmp_path: Path
+) -> None:
+    path = tmp_path / "server.pem"
+    OURS.save(path)
+    with running(replace(config, signing=Signing(str(path)))) as (address, _):
+        client = connect(address)
+        fingerprint = client.register_tokenizer(TOKENIZER).fingerprint
+
+        def signers(source: str) -> set[str]:
+            hash_ = client.compile(source, fingerprint, kind="regex").artifact.hash
+            return {s.key_id for s in client.signatures(hash_, [OURS.key_id, THEIRS.key_id])}
+
+        assert signers("a") == {OURS.key_id}
+        path.write_text("no key")
+        assert signers("b") == {OURS.key_id}
+        THEIRS.save(tmp_path / "new.pem")
+        (tmp_path / "new.pem").replace(path)
+        assert signers("c") == {THEIRS.key_id}
+        assert signers("a") == {OURS.key_id, THEIRS.key_id}
+        assert client.capabilities()["signing_key_id"] == THEIRS.key_id
+
+
 def _is_refused(client: RegistryClient, hash_: str) -> bool:
     try:
         client.fetch(hash_, "artifact")

@@ -33,6 +33,18 @@ def least_tokens(b: Built, start: Configuration, most: int) -> int | None:
     return most + 1
 
 
+def _step(b: Built, m: Matcher, config: Configuration, rng: random.Random) -> Configuration | None:
+    """Any legal token, for both; None where only the end is left."""
+    choices = [t for t in legal(m) if t != b.stop]
+    if not choices:
+        return None
+    token = rng.choice(choices)
+    assert m.accept_token(token)
+    after = run(b.automaton, config, b.tokens[token] or b"")
+    assert after is not None
+    return after
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_bound_is_no_less_than_the_least(seed: int) -> None:
     b, rng = built(seed), random.Random(seed)
@@ -43,13 +55,9 @@ def test_the_bound_is_no_less_than_the_least(seed: int) -> None:
         assert least is None or least <= bound
         if may_end(b.automaton, config):
             assert bound == 1
-        choices = [t for t in legal(m) if t != b.stop]
-        if not choices:
+        after = _step(b, m, config, rng)
+        if after is None:
             break
-        token = rng.choice(choices)
-        assert m.accept_token(token)
-        after = run(b.automaton, config, b.tokens[token] or b"")
-        assert after is not None
         config = after
 
 
@@ -109,13 +117,9 @@ def test_completions_are_counted(seed: int) -> None:
         count, endless = count_texts(b, config)
         if count is not None:
             assert m.completions_left() == (math.inf if endless else count)
-        choices = [t for t in legal(m) if t != b.stop]
-        if not choices:
+        after = _step(b, m, config, rng)
+        if after is None:
             break
-        token = rng.choice(choices)
-        assert m.accept_token(token)
-        after = run(b.automaton, config, b.tokens[token] or b"")
-        assert after is not None
         config = after
 
 

@@ -7,10 +7,11 @@ threads of the process count too; in a child process there are none that matter.
 
 from __future__ import annotations
 
+import mmap
 import sys
 from pathlib import Path
 
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_STATUS, _STATM, _CLEAR = (Path("/proc/self") / name for name in ("status", "statm", "clear_refs"))
 
 
 class MemoryUse:
@@ -18,11 +19,11 @@ class MemoryUse:
 
     def __init__(self) -> None:
         self._cleared = _clear_peak()
-        self._before = _status("VmRSS") if self._cleared else _process_peak()
+        self._before = _resident() if self._cleared else _process_peak()
 
     def now(self) -> int:
         """Bytes held more than at the beginning; 0 where that isn't known."""
-        return max(0, _status("VmRSS") - self._before) if self._cleared else 0
+        return max(0, _resident() - self._before) if self._cleared else 0
 
     def peak(self) -> int:
         """The most bytes held more than at the beginning."""
@@ -40,6 +41,15 @@ def _clear_peak() -> bool:
     except OSError:
         return False
     return True
+
+
+def _resident() -> int:
+    """VmRSS, from where it costs a tenth of what the whole status does."""
+    try:
+        with _STATM.open("rb", buffering=0) as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except (OSError, ValueError):
+        return 0
 
 
 def _status(name: str) -> int:

@@ -83,7 +83,7 @@ class Collector:
         self._journal.catch_up()
         now, found = self._store_time(), Garbage()
         found.retired = self._retired(now)
-        held = self._journal.read(lambda state: _held(state, found.retired)) | leased_hashes(self._content)
+        held = self._journal.read(lambda state: _held(state, found.retired)) | leased_hashes(self._content, now)
         found.artifacts = self._unnamed(held, now)
         named = self._named_blobs(without=found.artifacts.keys())
         for hash_ in self._unnamed_blobs(named):
@@ -99,7 +99,7 @@ class Collector:
         changes = Changes(self._journal, self._catalog)
         for name, versions in done.retired.items():
             changes.retire(name, versions, self._author)
-        held = self._journal.read(lambda state: _held(state, {})) | leased_hashes(self._content)
+        held = self._journal.read(lambda state: _held(state, {})) | leased_hashes(self._content, now)
         unnamed = self._unnamed(held, now)
         for batch in _batches(sorted(unnamed)):
             done.artifacts.update((key, unnamed[key]) for key in self._collect(batch, unnamed))

@@ -127,6 +127,11 @@ class ServerConfig:
             raise ValueError(f"follow_seconds must be positive, not {self.follow_seconds:g}")
         self._check_exposure()
 
+    @property
+    def location(self) -> str:
+        """Of the store, as `open_store` reads it."""
+        return self.store or f"file:{self.data / 'store'}"
+
     def _check_exposure(self) -> None:
         """Nothing is open to other hosts by oversight."""
         if self.authentication.certificates and not (self.tls and self.tls.require_client):

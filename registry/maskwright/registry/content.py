@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from maskwright.workers.digests import is_digest
+
 from .store import BlobNotFound, BlobStore, CorruptBlob, PreconditionFailed, StoreUnavailable
 
-_HASH = re.compile(r"[0-9a-f]{64}")
 MAX_RECORD = 1 << 20
 CONDEMNED = "condemned"
 RESCUE_TRIES, RESCUE_SECONDS = 50, 0.1
@@ -39,7 +39,7 @@ class Digest:
     size: int
 
     def __post_init__(self) -> None:
-        if not _HASH.fullmatch(self.hash) or self.size < 0:
+        if not is_digest(self.hash) or self.size < 0:
             raise ValueError(f"not a digest: {self.hash!r}, {self.size!r}")
 
     @classmethod
@@ -183,7 +183,7 @@ class ContentStore:
 
 def blob_key(hash_: str) -> str:
     """Where a blob lies. Raises ValueError for what isn't a hash."""
-    if not _HASH.fullmatch(hash_):
+    if not is_digest(hash_):
         raise ValueError(f"not a SHA-256: {hash_!r}")
     return f"blobs/{hash_[:2]}/{hash_}"
 

@@ -2,7 +2,7 @@
 
     leases/<caller's digest>/<lease id>    {"hashes": [...], "until": Unix seconds}, swapped at each renewal
 
-Times are by the clocks of the servers that wrote them; garbage collection allows for `SKEW` seconds.
+Times are by the clocks of the servers that wrote them; garbage collection, by the store's, allows for `SKEW` seconds.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ def put_lease(content: ContentStore, caller: str, lease_id: str, hashes: Sequenc
     return until
 
 
-def leased_hashes(content: ContentStore) -> set[str]:
-    """Hashes of artifacts under a live lease; leases that ended long ago are removed."""
+def leased_hashes(content: ContentStore, now: float) -> set[str]:
+    """Hashes of artifacts under a lease that's live `now`; leases that ended long ago are removed."""
     held: set[str] = set()
-    now = time.time()
     for name, lease in content.list_records(TABLE):
         if lease["until"] + SKEW > now:
             held.update(lease["hashes"])

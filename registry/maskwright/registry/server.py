@@ -28,7 +28,6 @@ from maskwright.v1 import (
     tokenizer_pb2,
     tokenizer_pb2_grpc,
 )
-from maskwright.workers.client.signing import SigningKey
 
 from .catalog import Catalog
 from .compiling import KEPT_VOCABULARIES, Call, ChildPool, CompileFlow, compile_source, read_tokenizer, warm_compiler
@@ -42,7 +41,7 @@ from .lab.server import Behind, Lab
 from .names import Journal
 from .security.authentication import Authenticator
 from .security.quotas import Quotas
-from .security.tls import ServerCertificates, http_context
+from .security.tls import grpc_credentials, http_context
 from .service.calls import CallInterceptor
 from .service.compiler import CompilerServicer
 from .service.registry import RegistryServicer
@@ -98,15 +97,11 @@ class Server:
         self._grpc = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
         self._health = health.aio.HealthServicer()
         swaps = self.catalog.content.store.capabilities().compare_and_swap
-        signer = Signer(self.catalog.content, SigningKey.load(config.signing.key)) if config.signing.key else None
-        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, signer)
-        tokenizer = TokenizerServicer(
-            self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes
-        )
+        signer = Signer(self.catalog.content, config.signing.key) if config.signing.key else None
+        compiler = CompilerServicer(self.flow, self.journal, config, tasks.compiler_version, swaps, quotas, signer)
+        tokenizer = TokenizerServicer(self.catalog, workspace, self.pool, tasks.read, config.max_tokenizer_bytes)
         hot = HotBlobs(self.catalog.content, config.hot_bytes)
-        self.registry = RegistryServicer(
-            self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics
-        )
+        self.registry = RegistryServicer(self.catalog, self.journal, hot, config.chunk_bytes, quotas, self.metrics)
         self._following: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._threads = ThreadPoolExecutor(THREADS, "maskwright")
@@ -158,8 +153,7 @@ class Server:
         if self.config.tls is None:
             port = self._grpc.add_insecure_port(self.config.address)
         else:
-            credentials = ServerCertificates(self.config.tls).credentials()
-            port = self._grpc.add_secure_port(self.config.address, credentials)
+            port = self._grpc.add_secure_port(self.config.address, grpc_credentials(self.config.tls))
         return port
 
     def _make_lab(self, authenticator: Authenticator, quotas: Quotas) -> Lab:
@@ -178,7 +172,7 @@ class Server:
         await self._grpc.stop(self.config.drain_seconds)
         if self._following is not None:
             self._following.cancel()
-        self.pool.close()
+        await self.pool.close()
         await self.registry.usage.close()
         self.catalog.index.close()
         if self._stop_metrics is not None:
@@ -210,7 +204,7 @@ def open_catalog(config: ServerConfig) -> Catalog:
 
     Raises StoreUnavailable.
     """
-    content = ContentStore(open_store(config.store or f"file:{config.data / 'store'}"))
+    content = ContentStore(open_store(config.location))
     return Catalog(content, Index(config.data / "index.sqlite"))
 
 

@@ -8,6 +8,7 @@ Everything that isn't known or doesn't fit is an error that names its place; not
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -101,12 +102,22 @@ def _read(hint: Any, value: Any, place: str) -> Any:
 
 def _scalar(kind: type[Any], value: Any, place: str) -> Any:
     """A value of a plain kind; text of the environment is read as that kind."""
+    found = _convert(kind, value, place)
+    if isinstance(found, float) and not math.isfinite(found):
+        raise ConfigError(place, f"must be a finite number, not {found}")
+    return found
+
+
+def _convert(kind: type[Any], value: Any, place: str) -> Any:
     if kind is Path and isinstance(value, str | Path):
         return Path(value)
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise ConfigError(place, "is too large") from error
     if isinstance(value, str):
         if kind is bool and value.lower() in ("true", "false"):
             return value.lower() == "true"

@@ -7,27 +7,26 @@ key's owner made, and the first that's written stays. They aren't in the index: 
 keep the answer. Whoever collects an artifact removes its signatures.
 
 A server with a key signs the artifacts that it compiles, and those found compiled that lack its signature: after a
-change of keys, compiling again is enough.
+change of keys, which needs no restart, compiling again is enough.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from maskwright.workers.client.signing import KEY_ID, Signature, SigningKey
+from maskwright.workers.rotated_files import RotatedFiles
 
 from .content import ContentStore
-from .faults import Reason, RegistryError, invalid_request
+from .faults import Reason, RegistryError, check_digest, invalid_request
 
 TABLE = "signatures"
 MAX_KEYS = 64
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def add_signature(content: ContentStore, artifact_hash: str, signature: Signature) -> None:
     """Keeps a signature of an artifact. Raises RegistryError INVALID_REQUEST, INVALID_SIGNATURE."""
-    check_hash(artifact_hash)
+    check_digest(artifact_hash, "artifact_hash")
     if not KEY_ID.fullmatch(signature.key_id):
         raise invalid_request("signature.key_id", "must be 16 hexadecimal digits")
     if not signature.is_of(artifact_hash):
@@ -39,7 +38,7 @@ def add_signature(content: ContentStore, artifact_hash: str, signature: Signatur
 
 def find_signatures(content: ContentStore, artifact_hash: str, key_ids: Sequence[str]) -> list[Signature]:
     """Those that there are by these keys, in their order. Costs one look-up in the store for each."""
-    check_hash(artifact_hash)
+    check_digest(artifact_hash, "artifact_hash")
     if len(key_ids) > MAX_KEYS or not all(map(KEY_ID.fullmatch, key_ids)):
         raise invalid_request("key_ids", f"at most {MAX_KEYS} of 16 hexadecimal digits")
     found = (content.find_record(TABLE, f"{artifact_hash}/{id_}") for id_ in dict.fromkeys(key_ids))
@@ -51,31 +50,30 @@ def remove_signatures(content: ContentStore, artifact_hash: str) -> None:
         content.store.delete(key)
 
 
-def check_hash(artifact_hash: str) -> None:
-    if not _HASH.fullmatch(artifact_hash):
-        raise invalid_request("artifact_hash", "must be 64 hexadecimal digits")
-
-
 class Signer:
-    """The server's key. Safe to share between threads."""
+    """The server's key, in a PEM file that may be rotated. Safe to share between threads."""
 
-    def __init__(self, content: ContentStore, key: SigningKey) -> None:
-        self._content, self._key = content, key
-        self._signed: set[str] = set()
+    def __init__(self, content: ContentStore, path: str) -> None:
+        """Raises KeyFileError, OSError."""
+        self._content = content
+        self._key = RotatedFiles("signing keys", (path,), lambda: SigningKey.load(path))
+        self._signed: set[tuple[str, str]] = set()
 
     @property
     def key_id(self) -> str:
-        return self._key.key_id
+        """Of the key that signs from now on."""
+        return self._key.newest().key_id
 
     def ensure(self, artifact_hash: str) -> None:
         """Signs an artifact unless this key did. Costs a look-up in the store the first time."""
-        if artifact_hash in self._signed:
+        key = self._key.newest()
+        if (key.key_id, artifact_hash) in self._signed:
             return
-        if not find_signatures(self._content, artifact_hash, [self.key_id]):
-            add_signature(self._content, artifact_hash, self._key.sign(artifact_hash))
+        if not find_signatures(self._content, artifact_hash, [key.key_id]):
+            add_signature(self._content, artifact_hash, key.sign(artifact_hash))
         if len(self._signed) >= _REMEMBERED:
             self._signed.clear()
-        self._signed.add(artifact_hash)
+        self._signed.add((key.key_id, artifact_hash))
 
 
 _REMEMBERED = 100_000

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from maskwright.workers.whole_files import write_whole
 
 from .catalog import TokenizerRecord
 from .content import ContentStore, Digest
@@ -68,16 +69,11 @@ def _is_whole(place: Path, digest: Digest) -> bool:
 
 def _write(place: Path, data: bytes) -> None:
     """Raises StoreUnavailable: trying again may help, as with the store itself."""
-    staged = place.with_name(f".{secrets.token_hex(8)}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        staged.write_bytes(data)
-        staged.replace(place)
+        write_whole(place, data)
     except OSError as error:
         raise StoreUnavailable(f"workspace/{place.name}", error.strerror or str(error)) from error
-    finally:
-        with suppress(OSError):
-            staged.unlink(missing_ok=True)
 
 
 def _sweep(root: Path) -> None:

@@ -47,7 +47,7 @@ async def test_processor_time_is_capped_by_the_system() -> None:
     assert caught.value.reason is Reason.COMPILE_TIMEOUT
     assert caught.value.metadata["resource"] == "cpu"
     assert await pool.run(abs, -3, seconds=30) == 3
-    pool.close()
+    await pool.close()
 
 
 async def test_memory_of_a_job_is_capped_by_the_system() -> None:
@@ -58,7 +58,7 @@ async def test_memory_of_a_job_is_capped_by_the_system() -> None:
         await pool.run(_grow, 64 << 20, 1 << 30, seconds=30)
     assert caught.value.reason is Reason.COMPILE_MEMORY
     assert await pool.run(os.getpid, seconds=30) != before
-    pool.close()
+    await pool.close()
 
 
 async def test_children_are_warmed_before_their_first_job_and_when_replaced(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_children_are_warmed_before_their_first_job_and_when_replaced(tmp_
     while pool.running:
         await asyncio.sleep(0.01)
     assert len(log.read_text().split()) == 5
-    pool.close()
+    await pool.close()
 
 
 async def test_a_child_that_is_being_replaced_delays_no_one() -> None:
@@ -92,21 +92,21 @@ async def test_a_child_that_is_being_replaced_delays_no_one() -> None:
     for _ in range(3):
         pids.add(await pool.run(os.getpid, seconds=60))
     assert pool.running == 1
-    pool.close()
+    await pool.close()
 
 
 async def test_a_warming_that_fails_leaves_a_cold_child() -> None:
     pool = ChildPool(PoolLimits(children=1))
     pool.start(lambda: [(divmod, (1, 0))])
     assert await pool.run(abs, -3, seconds=60) == 3
-    pool.close()
+    await pool.close()
 
 
 async def test_an_exception_that_cannot_be_read_again_comes_as_text() -> None:
     pool = ChildPool(PoolLimits(children=1))
     with pytest.raises(RuntimeError, match="_Demanding: ab"):
         await pool.run(_unreadable, seconds=60)
-    pool.close()
+    await pool.close()
 
 
 async def test_a_result_that_cannot_be_sent_comes_as_failure() -> None:
@@ -114,7 +114,7 @@ async def test_a_result_that_cannot_be_sent_comes_as_failure() -> None:
     with pytest.raises(Exception, match="pickle"):
         await pool.run(memory_growth, 1, seconds=60)
     assert await pool.run(abs, -3, seconds=60) == 3
-    pool.close()
+    await pool.close()
 
 
 async def test_nothing_is_left() -> None:
@@ -125,7 +125,7 @@ async def test_nothing_is_left() -> None:
     await asyncio.sleep(0.1)
     calls[0].cancel()
     await asyncio.sleep(0)
-    pool.close()
+    await pool.close()
     with pytest.raises((RegistryError, asyncio.CancelledError)):
         await calls[1]
     for _ in range(600):
@@ -134,3 +134,13 @@ async def test_nothing_is_left() -> None:
             return
         await asyncio.sleep(0.05)
     raise AssertionError(f"{reapers} or a child is left")
+
+
+async def test_a_closed_pool_leaves_nothing_behind() -> None:
+    """Closed while its children are made and warmed: no task is left for a loop that's about to end."""
+    for pause in (0.0, 0.0, 0.2):
+        pool = ChildPool(PoolLimits(children=2))
+        pool.start(lambda: [(time.sleep, (60.0,))])
+        await asyncio.sleep(pause)
+        await pool.close()
+        assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task() and "_make_ready" in repr(t)] == []

@@ -7,6 +7,7 @@ import os
 import time
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from maskwright.compiler.options import CompileOptions
 from maskwright.registry.service.messages import options_of
 from maskwright.v1 import registry_pb2, status_pb2
-from maskwright.workers.client import ArtifactRevoked, BlobDigest, CorruptDownload, DiskCache
+from maskwright.workers.client import ArtifactRevoked, BlobDigest, CorruptDownload, DiskCache, RegistryClient
 from maskwright.workers.client.calls import LONGEST_PAUSE, pause_before, remember_revoked
 from maskwright.workers.client.download import Download
 from maskwright.workers.client.messages import options_message
@@ -180,3 +181,37 @@ def test_a_cache_that_cant_be_written_still_forbids(tmp_path: Path) -> None:
     remember_revoked(cache, hash_)
     assert cache.is_revoked(hash_)
     assert cache.find("blob", hash_) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"name": "tool@x"}, "tool@x: the version isn't a number"),
+        ({"name": "tool@"}, "tool@: the version isn't a number"),
+        ({"name": "tool@٣"}, "isn't a number"),
+        ({"name": "tool@99999999999"}, "version can't be 99999999999"),
+        ({"name": "tool", "version": 1 << 40}, "version can't be 1099511627776"),
+        ({"name": "tool@1", "channel": "prod"}, "not both"),
+        ({"name": "tool\ud800"}, "name can't be"),
+    ],
+)
+def test_what_names_nothing_is_told_before_the_call(tmp_path: Path, asked: dict[str, Any], told: str) -> None:
+    with (
+        RegistryClient("127.0.0.1:9", cache=DiskCache(tmp_path), attempts=1, timeout=0.1) as client,
+        pytest.raises(ValueError, match=told),
+    ):
+        client.resolve(**asked)
+
+
+def test_numbers_out_of_range_are_told_by_name(tmp_path: Path) -> None:
+    with RegistryClient("127.0.0.1:9", cache=DiskCache(tmp_path), attempts=1, timeout=0.1) as client:
+        for name, call in (
+            ("version", lambda: client.promote("n", "c", 1 << 40)),
+            ("expected_version", lambda: client.promote("n", "c", 1, expected=1 << 40)),
+            ("to_version", lambda: client.rollback("n", "c", to=1 << 40)),
+            ("versions", lambda: client.retire("n", [1, 1 << 40])),
+            ("seconds", lambda: client.lease([], 1 << 70)),
+            ("after_revision", lambda: list(client.watch(1 << 70))),
+        ):
+            with pytest.raises(ValueError, match=f"{name} can't be"):
+                call()

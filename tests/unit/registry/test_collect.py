@@ -221,6 +221,17 @@ def test_ended_leases_go(place: Place) -> None:
     assert list(place.content.store.list("leases/")) == []
 
 
+def test_a_collecting_host_whose_clock_is_days_ahead_keeps_leases(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = place.artifact(1)
+    put_lease(place.content, "ann", "l", [record.artifact_hash], 3600)
+    ahead = time.time() + 3 * 86400
+    monkeypatch.setattr(time, "time", lambda: ahead)
+    assert place.collector().run().artifacts == {}
+    assert place.has(record)
+
+
 def test_limits_of_retention() -> None:
     for wrong in ({"keep_versions": 0}, {"keep_days": -1}, {"grace_hours": 0.5}):
         with pytest.raises(ValueError, match="must be"):

@@ -91,4 +91,4 @@ async def test_in_a_child(job: CompileJob) -> None:
         await pool.run(compile_source, replace(job, source=hungry, limits=Limits(compile_memory=1 << 20)), seconds=120)
     assert caught.value.reason is Reason.COMPILE_MEMORY
     assert isinstance(await pool.run(compile_source, replace(job, source="true"), seconds=120), Compiled)
-    pool.close()
+    await pool.close()

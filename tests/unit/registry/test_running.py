@@ -80,7 +80,7 @@ async def test_work_ends_with_its_last_caller() -> None:
 async def pool() -> AsyncIterator[ChildPool]:
     made = ChildPool(PoolLimits(children=1, queue=1, memory_bytes=2 << 30))
     yield made
-    made.close()
+    await made.close()
 
 
 def _grow(size: int) -> int:

@@ -15,7 +15,7 @@ from maskwright.registry.cli import main
 from maskwright.registry.config import ServerConfig
 from maskwright.registry.settings import ConfigError, load_config
 from maskwright.registry.store import LocalStore
-from maskwright.registry.store.locate import open_store, s3_settings
+from maskwright.registry.store.locate import open_store, s3_settings, store_exists
 from maskwright.registry.telemetry import JsonFormatter, Metrics
 
 EXAMPLE = Path(__file__).parents[3] / "deploy" / "maskwright-server.toml"
@@ -59,6 +59,9 @@ def test_command_line_before_environment_before_file(tmp_path: Path) -> None:
         ("[pool]\nchildren = true", "pool.children"),
         ("[pool]\nchildren = 1.5", "pool.children"),
         ("pool = 3", "pool"),
+        ("drain_seconds = nan", "drain_seconds"),
+        ("[quotas]\ncalls_per_second = inf", "quotas.calls_per_second"),
+        ("[profiles.strict]\ncompile_seconds = 1" + "0" * 400, "profiles.strict.compile_seconds"),
         ("[profiles.strict]\nstaets = 3", "profiles.strict.staets"),
         ("profiles = 3", "profiles"),
         ("[tls]\nkey = 'k'", "tls.certificate"),
@@ -107,12 +110,28 @@ def test_locations(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "location",
-    ["s3:///x", "s3://b?nope=1", "s3://b?prefix=x", "s3://key:secret@b", "s3://b?attempts=x", "s3://b#f"],
+    [
+        "s3:///x",
+        "s3://b?nope=1",
+        "s3://b?prefix=x",
+        "s3://key:secret@b",
+        "s3://b?attempts=x",
+        "s3://b?read_seconds=nan",
+        "s3://b#f",
+    ],
 )
 def test_malformed_locations(location: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         s3_settings(location)
     assert "secret" not in str(caught.value).replace("credentials", "")
+
+
+def test_whether_a_store_is_there(tmp_path: Path) -> None:
+    assert not store_exists(f"file:{tmp_path}")
+    assert not store_exists(str(tmp_path / "none"))
+    LocalStore(tmp_path / "store")
+    assert store_exists(f"file:{tmp_path / 'store'}")
+    assert store_exists("s3://bucket/prefix")
 
 
 # -- telemetry ----------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ productive part: the least fixpoint of "frame F can return verdict v".
     class Frame:                        hashable: equal frames are built once
         name, pointer                   for people and diagnostics
         start() -> state                states are hashable, private to the frame
-        transitions(state) -> [Stay | Call]
+        transitions(state) -> [Stay | Call | Also]
         verdict(state) -> hashable | None          None: the frame can't end here
         resume(continuation, verdict) -> state | None    in the *caller*, None: dead
 
 Rules: Stay ranges of one state are disjoint. A Call takes the first bytes that its callee's start state takes, less
-those of the Stays and, with `first`, only those in it; two Calls may not share a byte. The start state of a
-called frame doesn't accept (it consumes at least one byte). Breaking a rule raises ValueError: it's a fault of the
-front end, not of its input.
+those of the Stays (and of what an Also brings) and, with `first`, only those in it; two Calls may not share a byte. The
+start state of a called frame doesn't accept (it consumes at least one byte). Breaking a rule raises ValueError: it's a
+fault of the front end, not of its input.
 
 An `External` names a frame of the base library (the vocabulary pack); its verdicts are the ints 0..n-1.
 """
@@ -27,9 +27,10 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
-from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol, make_edges
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 
@@ -55,6 +56,15 @@ class Call(NamedTuple):
     at: State | None = None
 
 
+class Also(NamedTuple):
+    """Every transition of another state of the frame."""
+
+    state: State
+
+
+Transition = Stay | Call | Also
+
+
 class Frame(Protocol):
     """What a front end implements; see the module's text."""
 
@@ -64,13 +74,12 @@ class Frame(Protocol):
     def pointer(self) -> str: ...
     def __hash__(self) -> int: ...
     def start(self) -> State: ...
-    def transitions(self, state: Any) -> Iterable[Stay | Call]: ...
+    def transitions(self, state: Any) -> Iterable[Transition]: ...
     def verdict(self, state: Any) -> Hashable | None: ...
     def resume(self, continuation: Any, verdict: Any) -> State | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """The frame that starts at `entry` of the base library."""
 
     entry: str
@@ -80,7 +89,7 @@ class External:
     def start(self) -> State:
         raise TypeError("an external frame is explored where it was built")
 
-    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+    def transitions(self, state: Any) -> Iterable[Transition]:
         raise TypeError("an external frame is explored where it was built")
 
     def verdict(self, state: Any) -> Hashable | None:
@@ -158,10 +167,15 @@ class _Explorer:
         self.work: list[tuple[_FrameBuild, State, int]] = []
         self.stays: list[list[tuple[int, int, int]]] = []
         self.calls: list[list[tuple[int, Call]]] = []
+        self.also: dict[int, list[int]] = {}
         self.symbols: dict[tuple[int, Hashable, Frame], int] = {}
         self.returns: list[dict[int, int]] = []
         self.symbol_frames: list[tuple[int, Frame]] = []
-        self.moves: dict[tuple[int, tuple[int, ...]], Move] = {}
+        self.moves: list[Move] = []
+        """To each control, in its frame."""
+        self.edges: dict[int, tuple[Edge, ...]] = {}
+        self.entered: dict[tuple[int, int], tuple[Edge, ...]] = {}
+        """What's been materialised: by control, and by symbol and the control that a call enters."""
 
     def enter(self, frame: Frame) -> _FrameBuild:
         build = self.builds.get(frame)
@@ -211,8 +225,10 @@ class _Explorer:
         for t in build.frame.transitions(state):
             if isinstance(t, Stay):
                 self.stays[n].append((t.low, t.high, self.control(build, t.state)))
-            else:
+            elif isinstance(t, Call):
                 self.calls[n].append((self.symbol(build, t), t))
+            else:
+                self.also.setdefault(n, []).append(self.control(build, t.state))
 
     def verdict_number(self, build: _FrameBuild, verdict: Hashable) -> int:
         number = build.verdicts.get(verdict)
@@ -270,13 +286,17 @@ class _Explorer:
         out = self.out
         out.start, out.accepting_verdicts, out.entries = start, accepting, entries or {}
         out.frames = [FrameInfo(b.frame.name, b.frame.pointer, max(1, len(b.verdicts))) for b in self.builds.values()]
+        self.moves = [Move(c) for c in range(out.first_control, out.first_control + len(self.stays))]
         for (caller, callee), returns in zip(self.symbol_frames, self.returns, strict=True):
             number, verdicts = self.callee_of(callee)
-            moves = tuple(Move(returns[v]) if v in returns else None for v in range(verdicts))
+            moves = tuple([self.stay(returns[v]) if v in returns else None for v in range(verdicts)])
             out.symbols.append(Symbol(caller, number, moves))
-        done: dict[int, tuple[Edge, ...]] = {}
-        out.edges = [self.edges(out.first_control + n, done) for n in range(len(self.stays))]
+        out.edges = [self.edges_of(out.first_control + n) for n in range(len(self.stays))]
         return out
+
+    def stay(self, control: int) -> Move:
+        """One object for equal moves: later passes go by identity."""
+        return self.moves[control - self.out.first_control]
 
     def callee_of(self, frame: Frame) -> tuple[int, int]:
         if isinstance(frame, External):
@@ -287,58 +307,59 @@ class _Explorer:
             raise ValueError(f"frame {frame.name} is called and its start state accepts")
         return build.number, max(1, len(build.verdicts))
 
-    def entry_edges(
-        self, call: Call, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...]
-    ) -> tuple[Edge, ...]:
-        """The edges of the state that a call enters."""
-        if isinstance(call.frame, External):
-            assert self.base is not None
-            return self.base.edges_of(self.base.entries[call.frame.entry])
-        build = self.builds[call.frame]
-        return self.edges(build.controls[build.start if call.at is None else call.at], done, chain)
-
-    def stay(self, target: int) -> Move:
-        """One object for equal moves: later passes go by identity."""
-        found = self.moves.get((target, ()))
-        if found is None:
-            found = self.moves[target, ()] = Move(target)
-        return found
-
-    def call(self, symbol: int, move: Move) -> Move:
-        """The move of the callee's first byte, on top of the call's symbol; one object for equal moves."""
-        key = (move.target, (symbol, *move.pushes))
-        found = self.moves.get(key)
-        if found is None:
-            found = self.moves[key] = Move(*key)
-        return found
-
-    def edges(self, control: int, done: dict[int, tuple[Edge, ...]], chain: tuple[int, ...] = ()) -> tuple[Edge, ...]:
+    def edges_of(self, control: int, chain: tuple[int, ...] = ()) -> tuple[Edge, ...]:
         """The control's edges, calls resolved to their callee's state after the first byte."""
-        if control in done:
-            return done[control]
+        known = self.edges.get(control)
+        if known is not None:
+            return known
         if control in chain:
             raise ValueError("a frame calls itself before it consumes a byte")
-        n = control - self.out.first_control
-        taken = sorted(self.stays[n])
-        found = [Edge(low, high, self.stay(target)) for low, high, target in taken]
+        n, chain = control - self.out.first_control, (*chain, control)
+        found = [Edge(low, high, self.stay(target)) for low, high, target in self.stays[n]]
+        for other in self.also.get(n, ()):
+            found += self.edges_of(other, chain)
+        found.sort(key=_first_byte)
+        taken = found[:]
         for symbol, call in self.calls[n]:
-            s = self.out.first_symbol + symbol
-            entered = self.entry_edges(call, done, (*chain, control))
+            entered = self.call(symbol, call, chain)
             if taken or call.first is not None:
-                entered = _within(entered, _without(ALL_BYTES if call.first is None else call.first, taken))
-            found.extend([Edge(low, high, self.call(s, move)) for low, high, move in entered])
-        found.sort(key=lambda e: e.low)
+                free = _without(ALL_BYTES if call.first is None else call.first, taken)
+                found += _within(entered, free)
+            else:
+                found += entered
+        if self.calls[n]:
+            found.sort(key=_first_byte)
         for one, two in itertools.pairwise(found):
-            if two.low <= one.high:
+            if two[0] <= one[1]:
                 raise ValueError(f"control {control}: two transitions share byte {two.low}")
-        done[control] = tuple(found)
-        return done[control]
+        self.edges[control] = out = tuple(found)
+        return out
+
+    def call(self, symbol: int, call: Call, chain: tuple[int, ...]) -> tuple[Edge, ...]:
+        """The edges of the state that a call enters, on top of the call's symbol."""
+        entry = self.entry_of(call)
+        known = self.entered.get((symbol, entry))
+        if known is None:
+            edges = self.edges_of(entry, chain) if entry >= self.out.first_control else self.out.edges_of(entry)
+            low, high, moves = zip(*edges, strict=True) if edges else ((), (), ())
+            s, objects = self.out.first_symbol + symbol, {id(m): m for m in moves}
+            pushed = {i: Move(m.target, (s, *m.pushes)) for i, m in objects.items()}
+            known = self.entered[symbol, entry] = tuple(make_edges(low, high, [pushed[id(m)] for m in moves]))
+        return known
+
+    def entry_of(self, call: Call) -> int:
+        """The control that a call enters."""
+        if isinstance(call.frame, External):
+            return self.entry(call.frame)
+        build = self.builds[call.frame]
+        return build.controls[build.start if call.at is None else call.at]
 
 
+_first_byte = itemgetter(0)
 ALL_BYTES: Ranges = ((0, 255),)
 
 
-def _without(ranges: Ranges, taken: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+def _without(ranges: Ranges, taken: list[Edge]) -> list[tuple[int, int]]:
     """`ranges` less the taken ones, ascending; both are disjoint, `taken` ascends."""
     out = []
     for low, high in sorted(ranges):
@@ -353,16 +374,17 @@ def _without(ranges: Ranges, taken: list[tuple[int, int, int]]) -> list[tuple[in
     return out
 
 
-def _within(edges: tuple[Edge, ...], ranges: list[tuple[int, int]]) -> tuple[Edge, ...]:
+def _within(edges: tuple[Edge, ...], ranges: list[tuple[int, int]]) -> list[Edge]:
     """The parts of edges that lie in the ranges; both ascend."""
     out = []
     at, n = 0, len(ranges)
-    for low, high, move in edges:
+    for edge in edges:
+        low, high, move = edge
         while at < n and ranges[at][1] < low:
             at += 1
         k = at
         while k < n and ranges[k][0] <= high:
             a, b = ranges[k]
-            out.append(Edge(max(a, low), min(b, high), move))
+            out.append(edge if a <= low and high <= b else Edge(max(a, low), min(b, high), move))
             k += 1
-    return tuple(out)
+    return out

@@ -1,9 +1,9 @@
 """Merge equivalent controls and frames, and number everything canonically.
 
-Partition refinement over controls and symbols together (a symbol is a node whose successors are its returns). Only
-nodes whose successors changed block are looked at again, and the part that wasn't looked at, or else the largest, keeps
-the block's number, as in Hopcroft (1971). Two frames with the same set of blocks become one; frames that only overlap
-stay apart, because a frame's controls are contiguous in the tables.
+Which controls are equivalent is found by partition refinement (`refine.py`) over controls and symbols together: a
+symbol is a node whose successors are its returns, and so is a move that pushes, with its target and its symbols. Two
+frames with the same set of blocks become one; frames that only overlap stay apart, because a frame's controls are
+contiguous in the tables.
 
 Numbering is by breadth-first search from the start (or the entries), so that it depends on the language and its frames
 only, not on the order of exploration. What the search doesn't reach is dropped. Controls of a frame are contiguous,
@@ -12,13 +12,13 @@ symbols that a frame pushes are contiguous.
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Hashable
-from typing import TypeVar
+import itertools
+from collections.abc import Iterable
 
-from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
-from maskwright.compiler.diagnostics import out_of_time
+import numpy as np
+
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol, make_edges
+from maskwright.compiler.automaton.refine import NO_RANGE, Graph, refine
 from maskwright.compiler.options import Limits
 
 
@@ -27,270 +27,174 @@ def minimise(a: ByteAutomaton, limits: Limits | None = None, deadline: float | N
 
     Raises LimitExceeded for `compile_seconds` when `deadline`, a `time.monotonic` value, passes.
     """
-    return _renumber(a, _Refinement(a, limits or Limits(), deadline).run())
+    t = _Tables(a)
+    return _Quotient(a, t, refine(_graph(a, t), limits or Limits(), deadline)).lay_out()
 
 
-Shape = tuple[tuple[int, int, int], ...]
-"""(low, high, n) for each range of bytes, ascending, n numbering the distinct moves by first appearance; of a symbol
-(verdict, -1, n) for each return. Neighbours with one move are one range.
-"""
+class _Tables:
+    """An automaton in columns: the edges of each control, then the returns of each symbol (its verdict as `low`).
 
-
-class _Refinement:
-    """Nodes 0..n-1 are the own controls, n.. the own symbols. Base controls and symbols are constants of their own.
-
-    What a node looks like is its shape and, for each of its distinct moves, the block of the target (and of pushed
-    symbols). Only where two moves have come to look alike is the shape made anew.
+    As nodes the own controls are 0..n-1, the own symbols n.., moves that push come after them; the base's controls and
+    symbols are constants below 0.
     """
 
-    def __init__(self, a: ByteAutomaton, limits: Limits, deadline: float | None) -> None:
-        self.a, self.n, self.limits, self.deadline = a, len(a.edges), limits, deadline
-        self.size = self.n + len(a.symbols)
-        self.block = [0] * self.size
-        self.sizes = [self.size]
-        self.looks: list[Hashable] = [None]
-        """Of each block: the number of members, and the signature that those not looked at again have in common."""
-        self.numbers: dict[Move, int] = {}
-        self.nodes: list[tuple[int, ...]] = []
-        """Of each distinct move its target and symbols as nodes; the base's are negative constants."""
-        self.blocks: dict[int, Hashable] = {}
-        """Of each move what it looks like, in this round."""
-        self.shapes: dict[Shape, int] = {}
-        self.kind: list[int] = [
-            *a.verdict, *(s.callee if s.callee < a.first_frame else -1 for s in a.symbols)
-        ]  # fmt: skip
-        self.rows = [self.row(node) for node in range(self.size)]
-        self.preds: list[list[int]] = [[] for _ in range(self.size)]
-        for node, (_, _, moves) in enumerate(self.rows):
-            for succ in {s for m in moves for s in self.nodes[m]}:
-                if succ >= 0:
-                    self.preds[succ].append(node)
-
-    def row(self, node: int) -> tuple[Shape, int, list[int]]:
-        """A node's shape, the shape's number, its distinct moves."""
-        if node < self.n:
-            parts = [(e.low, e.high, self.number(e.move)) for e in self.a.edges[node]]
-        else:
-            returns = self.a.symbols[node - self.n].returns
-            parts = [(v, -1, self.number(m)) for v, m in enumerate(returns) if m is not None]
-        shape, moves = _canonical(parts)
-        return shape, self.shapes.setdefault(shape, len(self.shapes)), moves
-
-    def number(self, move: Move) -> int:
-        found = self.numbers.get(move)
-        if found is None:
-            a = self.a
-            found = self.numbers[move] = len(self.nodes)
-            target = move.target - a.first_control if move.target >= a.first_control else -2 - 2 * move.target
-            self.nodes.append(
-                (target, *(self.n + s - a.first_symbol if s >= a.first_symbol else -3 - 2 * s for s in move.pushes))
+    def __init__(self, a: ByteAutomaton) -> None:
+        edges = list(itertools.chain.from_iterable(a.edges))
+        returns = [(v, NO_RANGE, m) for s in a.symbols for v, m in enumerate(s.returns) if m is not None]
+        low, high, made = zip(*edges, *returns, strict=True) if edges or returns else ((), (), ())
+        self.low, self.high = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+        self.counts = [*map(len, a.edges), *(len(s.returns) - s.returns.count(None) for s in a.symbols)]
+        self.starts = list(itertools.accumulate(self.counts, initial=0))
+        numbers: dict[Move, int] = {}
+        # Equal moves are mostly one object, and identity costs less than equality.
+        objects = list(map(id, made))
+        of_object = {i: numbers.setdefault(m, len(numbers)) for i, m in dict(zip(objects, made, strict=True)).items()}
+        self.made = [of_object[i] for i in objects]
+        """The move of each line, as its number."""
+        self.moves = list(numbers)
+        n, first, first_symbol = len(a.edges), a.first_control, len(a.edges) - a.first_symbol
+        self.nodes = [
+            (
+                m.target - first if m.target >= first else -2 - 2 * m.target,
+                *[s + first_symbol if s >= a.first_symbol else -3 - 2 * s for s in m.pushes],
             )
-        return found
-
-    def look_of(self, move: int) -> Hashable:
-        """Where a move leads, in this round."""
-        found = self.blocks.get(move)
-        if found is None:
-            block, nodes = self.block, self.nodes[move]
-            if len(nodes) == 1:
-                found = block[nodes[0]] if nodes[0] >= 0 else nodes[0]
-            else:
-                found = tuple([block[x] if x >= 0 else x for x in nodes])
-            self.blocks[move] = found
-        return found
-
-    def sign(self, node: int) -> Hashable:
-        shape, number, moves = self.rows[node]
-        looks = [self.look_of(m) for m in moves]
-        if len(looks) > 1 and len(set(looks)) < len(looks):
-            shape, looks = _canonical([(low, high, looks[i]) for low, high, i in shape])
-            number = self.shapes.setdefault(shape, len(self.shapes))
-        return (self.kind[node], node < self.n, number, *looks)
-
-    def run(self) -> list[int]:
-        dirty = list(range(self.size))
-        rounds = 0
-        while dirty:
-            rounds += 1
-            self.check(rounds)
-            self.blocks.clear()
-            touched: dict[int, dict[Hashable, list[int]]] = {}
-            for node in dirty:
-                touched.setdefault(self.block[node], {}).setdefault(self.sign(node), []).append(node)
-            moved: dict[int, None] = {}
-            for b in sorted(touched):
-                self.split(b, touched[b], moved)
-            dirty = sorted(moved)
-        return self.block
-
-    def check(self, rounds: int) -> None:
-        if self.deadline is not None and rounds % 16 == 0 and time.monotonic() > self.deadline:
-            raise out_of_time(self.limits.compile_seconds, self.deadline, "minimise")
-
-    def split(self, b: int, groups: dict[Hashable, list[int]], dirty: dict[int, None]) -> None:
-        """`groups`: members of block b that were looked at, by what they look like now. The others look as before."""
-        if sum(map(len, groups.values())) < self.sizes[b]:
-            groups.pop(self.looks[b], None)
-        else:
-            self.looks[b] = max(groups, key=lambda look: len(groups[look]))
-            del groups[self.looks[b]]
-        for look, part in groups.items():
-            new = len(self.sizes)
-            self.sizes[b] -= len(part)
-            self.sizes.append(len(part))
-            self.looks.append(look)
-            for node in part:
-                self.block[node] = new
-                dirty.update(dict.fromkeys(self.preds[node]))
+            for m in self.moves
+        ]
+        """The target and the symbols of each move, as nodes."""
+        free = itertools.count(n + len(a.symbols))
+        self.node = [nodes[0] if len(nodes) == 1 else next(free) for nodes in self.nodes]
+        """Each move as a node."""
 
 
-T = TypeVar("T", bound=Hashable)
-
-
-def _canonical(parts: list[tuple[int, int, T]]) -> tuple[Shape, list[T]]:
-    """The shape of ranges, and its distinct moves in the shape's order."""
-    index: dict[T, int] = {}
-    out: list[tuple[int, int, int]] = []
-    for low, high, move in parts:
-        i = index.setdefault(move, len(index))
-        if high >= 0 and out and out[-1][2] == i and out[-1][1] + 1 == low:
-            out[-1] = (out[-1][0], high, i)
-        else:
-            out.append((low, high, i))
-    return tuple(out), list(index)
+def _graph(a: ByteAutomaton, t: _Tables) -> Graph:
+    pushing = [nodes for nodes in t.nodes if len(nodes) > 1]
+    places = [k for nodes in pushing for k in range(len(nodes))]
+    callees = [s.callee if s.callee < a.first_frame else -1 for s in a.symbols]
+    kinds = [*(3 * v for v in a.verdict), *(3 * f + 1 for f in callees), *([2] * len(pushing))]
+    return Graph(
+        kind=np.array(kinds, dtype=np.int64),
+        start=np.cumsum([0, *t.counts, *map(len, pushing)]),
+        low=np.append(t.low, np.array(places, dtype=np.int64)),
+        high=np.append(t.high, np.full(len(places), NO_RANGE)),
+        target=np.array([*map(t.node.__getitem__, t.made), *itertools.chain(*pushing)], dtype=np.int64),
+    )
 
 
 class _Quotient:
-    """The quotient under construction."""
+    """The quotient under construction: its controls are the classes of equivalent controls in each frame, its symbols
+    those between two frames. Classes are numbered together, by node of the refinement."""
 
-    def __init__(self, a: ByteAutomaton, block: list[int]) -> None:
-        self.a, self.block = a, block
-        self.frame_of_blocks: dict[frozenset[int], int] = {}
-        self.representative: dict[int, int] = {}
-        by_frame: dict[int, set[int]] = defaultdict(set)
-        for i, f in enumerate(a.frame):
-            by_frame[f].add(block[i])
-        for f in sorted(by_frame):
-            self.representative[f] = self.frame_of_blocks.setdefault(frozenset(by_frame[f]), f)
-        self.controls: dict[tuple[int, int], int] = {}
-        self.symbols: dict[tuple[int, int, int], int] = {}
-        self.order: list[int] = []
-        self.symbol_order: list[int] = []
-
-    def frame(self, f: int) -> int:
-        return f if f < self.a.first_frame else self.representative[f]
-
-    def control(self, c: int) -> int:
-        """A provisional number by discovery; base controls keep theirs."""
-        if c < self.a.first_control:
-            return c
-        i = c - self.a.first_control
-        key = (self.frame(self.a.frame[i]), self.block[i])
-        found = self.controls.get(key)
-        if found is None:
-            found = self.controls[key] = self.a.first_control + len(self.order)
-            self.order.append(c)
-        return found
-
-    def symbol(self, s: int) -> int:
-        if s < self.a.first_symbol:
-            return s
-        i = s - self.a.first_symbol
-        sym = self.a.symbols[i]
-        key = (self.frame(sym.caller), self.frame(sym.callee), self.block[len(self.a.edges) + i])
-        found = self.symbols.get(key)
-        if found is None:
-            found = self.symbols[key] = self.a.first_symbol + len(self.symbol_order)
-            self.symbol_order.append(s)
-        return found
-
-    def discover(self, m: Move) -> None:
-        self.control(m.target)
-        for s in m.pushes:
-            self.symbol(s)
-
-
-def _renumber(a: ByteAutomaton, block: list[int]) -> ByteAutomaton:
-    q = _Quotient(a, block)
-    if a.start is not None:
-        q.control(a.start)
-    for c in a.entries.values():
-        q.control(c)
-    controls = symbols = 0
-    while controls < len(q.order) or symbols < len(q.symbol_order):
-        if controls < len(q.order):
-            for m in dict.fromkeys(e.move for e in a.edges_of(q.order[controls])):
-                q.discover(m)
-            controls += 1
-        else:
-            for r in a.symbol(q.symbol_order[symbols]).returns:
-                if r is not None:
-                    q.discover(r)
-            symbols += 1
-    return _lay_out(a, q)
-
-
-class _Places:
-    """Final numbers: sorted by frame, so that a frame's controls and symbols are contiguous."""
-
-    def __init__(self, a: ByteAutomaton, q: _Quotient) -> None:
-        self.a, self.q = a, q
+    def __init__(self, a: ByteAutomaton, t: _Tables, block: list[int]) -> None:
+        self.a, self.t, self.n = a, t, len(a.edges)
+        by_frame: dict[int, set[int]] = {}
+        for f, b in zip(a.frame, block, strict=False):
+            by_frame.setdefault(f, set()).add(b)
+        first_with: dict[frozenset[int], int] = {}
+        self.merged = {f: first_with.setdefault(frozenset(by_frame[f]), f) for f in sorted(by_frame)}
+        """Of each frame the first with the same blocks."""
+        classes: dict[tuple[int, ...], int] = {}
+        controls = zip(map(self.merged.__getitem__, a.frame), block, strict=False)
+        callers = [self.merged[s.caller] for s in a.symbols]
+        callees = [self.merged.get(s.callee, s.callee) for s in a.symbols]
+        symbols = zip(callers, callees, block[self.n :], strict=False)
+        self.class_of = [classes.setdefault(key, len(classes)) for key in itertools.chain(controls, symbols)]
+        self.place = [-1] * len(classes)
+        """The final number of what was found."""
+        self.controls: list[int] = []
+        self.symbols: list[int] = []
+        """The nodes that were found, one of each class."""
         self.frames: dict[int, int] = {}
-        for c in q.order:
-            self.frames.setdefault(q.frame(a.frame_of(c)), a.first_frame + len(self.frames))
-        self.controls = sorted(q.order, key=lambda c: self.frame(a.frame_of(c)))
-        self.symbols = sorted(q.symbol_order, key=lambda s: self.frame(a.symbol(s).caller))
-        self.control_place = {q.control(c): a.first_control + n for n, c in enumerate(self.controls)}
-        self.symbol_place = {q.symbol(s): a.first_symbol + n for n, s in enumerate(self.symbols)}
-        self.moves: dict[Move, Move] = {}
+
+    def lay_out(self) -> ByteAutomaton:
+        self.search()
+        self.number()
+        a = self.a
+        moves = [Move(self.control(m.target), tuple([self.symbol(s) for s in m.pushes])) for m in self.t.moves]
+        infos = [a.frame_info(f) for f in self.frames]
+        out = ByteAutomaton(
+            edges=self.edges(moves),
+            verdict=[a.verdict[node] for node in self.controls],
+            frame=[self.frame(a.frame[node]) for node in self.controls],
+            # Merged frames may have declared other verdicts that nothing returns any more: what counts is what's left.
+            frames=[FrameInfo(info.name, info.pointer) for info in infos],
+            entries={name: self.control(c) for name, c in a.entries.items()},
+            start=self.control(a.start) if a.start is not None else None,
+            accepting_verdicts=a.accepting_verdicts,
+            base=a.base,
+        )
+        for f, verdict in dict.fromkeys(zip(out.frame, out.verdict, strict=True)):
+            info = out.frame_info(f)
+            info.verdicts = max(info.verdicts, verdict + 1)
+        for node in self.symbols:
+            out.symbols.append(self.laid_symbol(node, moves, out))
+        return out
+
+    def edges(self, moves: list[Move]) -> list[tuple[Edge, ...]]:
+        """Of the controls that were found. Neighbours with one move are one edge."""
+        t, known = self.t, dict[Move, int]()
+        number = np.array([known.setdefault(m, len(known)) for m in moves], dtype=np.int64)
+        counts = [t.counts[node] for node in self.controls]
+        found = itertools.chain.from_iterable(range(t.starts[node], t.starts[node + 1]) for node in self.controls)
+        lines = np.array(list(found), dtype=np.int64)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        low, high, move = t.low[lines], t.high[lines], number[np.array(t.made, dtype=np.int64)[lines]]
+        joins = (owner[1:] == owner[:-1]) & (move[1:] == move[:-1]) & (low[1:] == high[:-1] + 1)
+        begins, ends = np.append(True, ~joins)[: len(lines)], np.append(~joins, True)[: len(lines)]
+        distinct = list(known)
+        columns = low[begins].tolist(), high[ends].tolist(), [distinct[i] for i in move[begins].tolist()]
+        edges = make_edges(*columns)
+        bounds = itertools.pairwise([0, *np.cumsum(np.bincount(owner[begins], minlength=len(counts))).tolist()])
+        return [tuple(edges[i:j]) for i, j in bounds]
+
+    def laid_symbol(self, node: int, moves: list[Move], out: ByteAutomaton) -> Symbol:
+        symbol = self.a.symbols[node - self.n]
+        callee = self.frame(symbol.callee)
+        verdicts = out.frame_info(callee).verdicts
+        made = iter(self.t.made[self.t.starts[node] : self.t.starts[node + 1]])
+        returns = [None if m is None else moves[next(made)] for m in symbol.returns[:verdicts]]
+        return Symbol(self.frame(symbol.caller), callee, (*returns, *[None] * (verdicts - len(returns))))
+
+    def search(self) -> None:
+        """Finds a node of each class that's reached, breadth first: controls before symbols."""
+        a, t, known = self.a, self.t, bytearray(len(self.t.moves))
+        self.find(c - a.first_control for c in [*([] if a.start is None else [a.start]), *a.entries.values()])
+        controls = symbols = 0
+        while controls < len(self.controls) or symbols < len(self.symbols):
+            if controls < len(self.controls):
+                node = self.controls[controls]
+                controls += 1
+            else:
+                node = self.symbols[symbols]
+                symbols += 1
+            for m in t.made[t.starts[node] : t.starts[node + 1]]:
+                if not known[m]:
+                    known[m] = 1
+                    self.find(t.nodes[m])
+
+    def find(self, nodes: Iterable[int]) -> None:
+        for node in nodes:
+            if node >= 0 and self.place[self.class_of[node]] < 0:
+                self.place[self.class_of[node]] = 0
+                (self.controls if node < self.n else self.symbols).append(node)
+
+    def number(self) -> None:
+        """Final numbers: sorted by frame, so that a frame's controls and symbols are contiguous."""
+        a = self.a
+        for node in self.controls:
+            self.frames.setdefault(self.merged[a.frame[node]], a.first_frame + len(self.frames))
+        self.controls.sort(key=lambda node: self.frame(a.frame[node]))
+        self.symbols.sort(key=lambda node: self.frame(a.symbols[node - self.n].caller))
+        for first, nodes in ((a.first_control, self.controls), (a.first_symbol, self.symbols)):
+            for place, node in enumerate(nodes, first):
+                self.place[self.class_of[node]] = place
 
     def frame(self, f: int) -> int:
-        return f if f < self.a.first_frame else self.frames[self.q.frame(f)]
+        return f if f < self.a.first_frame else self.frames[self.merged[f]]
 
     def control(self, c: int) -> int:
-        return c if c < self.a.first_control else self.control_place[self.q.control(c)]
+        first = self.a.first_control
+        return c if c < first else self.place[self.class_of[c - first]]
 
     def symbol(self, s: int) -> int:
-        return s if s < self.a.first_symbol else self.symbol_place[self.q.symbol(s)]
-
-    def move(self, m: Move) -> Move:
-        found = self.moves.get(m)
-        if found is None:
-            found = self.moves[m] = Move(self.control(m.target), tuple([self.symbol(s) for s in m.pushes]))
-        return found
-
-
-def _lay_out(a: ByteAutomaton, q: _Quotient) -> ByteAutomaton:
-    p = _Places(a, q)
-    out = ByteAutomaton(base=a.base, accepting_verdicts=a.accepting_verdicts)
-    out.frames = [FrameInfo("") for _ in p.frames]
-    for old, new in p.frames.items():
-        info = a.frame_info(old)
-        out.frames[new - a.first_frame] = FrameInfo(info.name, info.pointer)
-    for c in p.controls:
-        out.edges.append(_joined(a.edges_of(c), p))
-        out.verdict.append(a.verdict_of(c))
-        out.frame.append(p.frame(a.frame_of(c)))
-        # Merged frames may have declared other verdicts that nothing returns any more: what counts is what's left.
-        info = out.frame_info(out.frame[-1])
-        info.verdicts = max(info.verdicts, out.verdict[-1] + 1)
-    for s in p.symbols:
-        sym = a.symbol(s)
-        callee = p.frame(sym.callee)
-        verdicts = out.frame_info(callee).verdicts
-        moves = [None if m is None else p.move(m) for m in sym.returns[:verdicts]]
-        out.symbols.append(Symbol(p.frame(sym.caller), callee, (*moves, *[None] * (verdicts - len(moves)))))
-    out.start = p.control(a.start) if a.start is not None else None
-    out.entries = {name: p.control(c) for name, c in a.entries.items()}
-    return out
-
-
-def _joined(edges: tuple[Edge, ...], p: _Places) -> tuple[Edge, ...]:
-    out: list[Edge] = []
-    for low, high, m in edges:
-        move = p.move(m)
-        if out and out[-1].move == move and out[-1].high + 1 == low:
-            out[-1] = Edge(out[-1].low, high, move)
-        else:
-            out.append(Edge(low, high, move))
-    return tuple(out)
+        first = self.a.first_symbol
+        return s if s < first else self.place[self.class_of[self.n + s - first]]

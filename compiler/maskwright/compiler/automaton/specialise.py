@@ -101,39 +101,60 @@ def _reach_through(symbols: _Symbols, move: Move, asking: int, look) -> Bits:  #
 def all_finish(a: ByteAutomaton) -> bool:
     """Whether every own control can finish, seen by what suffices: it accepts, or goes on to one that finishes, by a
     call whose returns all finish. True is sure, False isn't.
+
+    A control that doesn't finish yet, and a symbol (~s) whose returns don't, wait for what stands in their way. Cost:
+    linear, but for what waits for several.
     """
     first, first_symbol = a.first_control, a.first_symbol
-    finishes = bytearray(len(a.edges))
+    finishes = bytearray(v >= 0 for v in a.verdict)
     settled = bytearray(len(a.symbols))
+    waiting: dict[int, list[int]] = {}
     asked: set[int] = set()
 
-    def returns_finish(s: int) -> bool:
-        own = s - first_symbol
-        if own < 0 or settled[own]:
-            return True
-        if own in asked:  # its own return pushes it
-            return False
-        asked.add(own)
-        settled[own] = all(m is None or move_finishes(m) for m in a.symbols[own].returns)
-        asked.discard(own)
-        return bool(settled[own])
+    def obstacle(target: int, pushes: tuple[int, ...]) -> int | None:
+        if target >= first and not finishes[target - first]:
+            return target - first
+        for s in pushes:
+            if s >= first_symbol and not settled[s - first_symbol]:
+                return first_symbol - s - 1
+        return None
 
-    def move_finishes(m: Move) -> bool:
-        own = m.target - first
-        return (own < 0 or bool(finishes[own])) and (not m.pushes or all(map(returns_finish, m.pushes)))
+    def obstacles(node: int) -> set[int]:
+        """Of a control one for each way on, of a symbol the first."""
+        found: set[int] = set()
+        if node >= 0:
+            for _, _, (target, pushes) in a.edges[node]:
+                if not pushes and (target < first or finishes[target - first]):
+                    return set()
+                met = obstacle(target, pushes)
+                if met is None:
+                    return set()
+                found.add(met)
+            return found or {node}
+        for m in a.symbols[~node].returns:
+            if m is not None and (met := obstacle(*m)) is not None:
+                return {met}
+        return found
 
-    waiting = list(range(len(a.edges) - 1, -1, -1))  # targets are mostly found later
-    while waiting:
-        still = []
-        for i in waiting:
-            if a.verdict[i] >= 0 or any(map(move_finishes, distinct_moves(a.edges[i]))):
-                finishes[i] = 1
-            else:
-                still.append(i)
-        if len(still) == len(waiting):
-            return False
-        waiting = still
-    return True
+    work = [c for c, yes in enumerate(finishes) if not yes]  # targets are mostly found later
+    while work:
+        node = work.pop()
+        if settled[~node] if node < 0 else finishes[node]:
+            continue
+        found = obstacles(node)
+        if found:
+            for met in found:
+                waiting.setdefault(met, []).append(node)
+                if met < 0 and met not in asked:
+                    asked.add(met)
+                    work.append(met)
+            continue
+        if node < 0:
+            settled[~node] = 1
+        else:
+            finishes[node] = 1
+        work += waiting.pop(node, ())
+    return all(finishes)
 
 
 class _Specialiser:

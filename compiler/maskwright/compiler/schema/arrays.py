@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from maskwright.compiler.automaton.explore import Call, Stay
+from maskwright.compiler.automaton.explore import Call, Stay, Transition
 from maskwright.compiler.schema.atoms import Alternatives, AtLeastItems, AtMostItems, Far
 from maskwright.compiler.schema.container import COMMA, ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula
@@ -73,21 +73,21 @@ class ArrayFrame(ContainerFrame):
 
     # -- the frame ---------------------------------------------------------------------------------
 
-    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+    def transitions(self, state: Any) -> Iterable[Transition]:
         rest = self.layout_transitions(state)
         return _STATES[state[0]](self, *state[1:]) if rest is None else rest
 
-    def _start(self) -> Iterator[Stay | Call]:
+    def _start(self) -> Iterator[Transition]:
         yield Stay(OPEN, OPEN, self.gap(("open",)))
 
-    def _open(self) -> Iterator[Stay | Call]:
+    def _open(self) -> Iterator[Transition]:
         verdict = self.verdict_of(self.first)
         if verdict is not None:
             yield Stay(CLOSE, CLOSE, ("end", verdict))
         if self.item(self.first) is not None:
             yield from self.first_member(("next", 0, self.first))
 
-    def _next(self, count: int, formulas: Formulas) -> Iterator[Stay | Call]:
+    def _next(self, count: int, formulas: Formulas) -> Iterator[Transition]:
         far = {} if self.chunk else self._far(formulas)
         if far:
             yield Call(self._chunk_of(formulas, far), ("chunk", formulas))
@@ -96,7 +96,7 @@ class ArrayFrame(ContainerFrame):
         if found is not None:
             yield from self.value_calls(found[1], count + 1 if self.chunk else 0, found[0])
 
-    def _after(self, count: int, formulas: Formulas) -> Iterator[Stay | Call]:
+    def _after(self, count: int, formulas: Formulas) -> Iterator[Transition]:
         following = ("next", count, formulas) if self.item(formulas) is not None else None
         yield from self.separators(self.verdict_of(formulas), following, CLOSE)
 
@@ -142,7 +142,7 @@ class ChunkFrame(ArrayFrame):
     def start(self) -> Hashable:
         return ("next", 0, self.first)
 
-    def _after(self, count: int, formulas: Formulas) -> Iterator[Stay | Call]:
+    def _after(self, count: int, formulas: Formulas) -> Iterator[Transition]:
         verdict = self.verdict_of(formulas)
         closed = None if verdict is None else ("closed", verdict)
         if count < CHUNK:
@@ -154,7 +154,7 @@ class ChunkFrame(ArrayFrame):
             yield Stay(COMMA, COMMA, ("end", ("full", formulas)))
 
 
-_STATES: dict[str, Callable[..., Iterable[Stay | Call]]] = {
+_STATES: dict[str, Callable[..., Iterable[Transition]]] = {
     "start": lambda frame: frame._start(),
     "open": lambda frame: frame._open(),
     "next": lambda frame, *rest: frame._next(*rest),

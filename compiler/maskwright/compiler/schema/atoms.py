@@ -10,7 +10,7 @@ makes it a constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from maskwright.compiler.regular import Dfa
 from maskwright.compiler.schema.document import Schema
@@ -64,8 +64,7 @@ class Holds:
 # -- objects ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A member's key: one of the names the frame knows, or (None) another, with the key languages that hold
     it."""
 

@@ -148,7 +148,9 @@ def _oversized(schema: Schema, limits: Limits) -> Iterator[LimitExceeded]:
             observed = int(size) if size < 1 << 62 else math.inf
             yield LimitExceeded(limit_name, limit, observed, "schema", pointer=schema.at(keyword))
     for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum"):
-        value = schema.get(keyword)
+        if not schema.has(keyword):
+            continue
+        value = schema.value[keyword]
         digits = max(map(_digits, value if isinstance(value, list) else [value]), default=0)
         if digits > MAX_DIGITS:
             yield LimitExceeded("number_digits", MAX_DIGITS, digits, "schema", pointer=schema.at(keyword))

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from maskwright.compiler.automaton.explore import Call, Stay
+from maskwright.compiler.automaton.explore import Also, Call, Stay, Transition
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, constant
 from maskwright.compiler.schema.goals import Formulas, Goal, Plan
 from maskwright.compiler.schema.layout import Gap, Literal, Nest, literal
@@ -73,21 +73,21 @@ class ContainerFrame:
     def line(self, depth: int) -> str:
         return "" if self.indent is None else "\n" + " " * (self.indent * depth)
 
-    def layout_transitions(self, state: Any) -> Iterable[Stay | Call] | None:
+    def layout_transitions(self, state: Any) -> Iterable[Transition] | None:
         """The transitions of a layout state or an end; None for a state of the frame's own."""
         if isinstance(state, Literal):
             return [state.stay()]
         if isinstance(state, Gap):
-            return [*self.transitions(state.target), Call(self.values.whitespace, ("to", state.target))]
+            return [Also(state.target), Call(self.values.whitespace, ("to", state.target))]
         return [] if state[0] == "end" else None
 
-    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+    def transitions(self, state: Any) -> Iterable[Transition]:
         raise NotImplementedError
 
     def colon(self, value: Hashable) -> Stay:
         return Stay(COLON, COLON, self.gap(value) if self.indent is None else literal(" ", value))
 
-    def first_member(self, state: Hashable) -> Iterator[Stay | Call]:
+    def first_member(self, state: Hashable) -> Iterator[Transition]:
         """From behind the opening bracket to the first member, whose transitions are those of `state`."""
         if self.indent is None:
             yield from self.transitions(state)

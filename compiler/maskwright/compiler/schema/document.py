@@ -33,11 +33,11 @@ Context = tuple[tuple[str, str], ...]
 class Schema:
     """One sub-schema: its value, base URI, dialect, the key of its resource and its context.
 
-    `key` identifies it in the document. `pointer` is its place for people: a JSON pointer, behind the URI and `#` in
-    a supplied resource; of a schema made from an enum's value it's the enum's schema.
+    `key` identifies it in the document, `keywords` are those that have force. `pointer` is its place for people: a JSON
+    pointer, behind the URI and `#` in a supplied resource; of a schema made from an enum's value the enum's schema.
     """
 
-    __slots__ = ("base", "context", "dialect", "draft", "key", "pointer", "resource", "value")
+    __slots__ = ("base", "context", "dialect", "draft", "key", "keywords", "pointer", "resource", "value")
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Schema:
     ) -> None:
         self.value, self.key, self.base, self.dialect, self.resource = value, key, base, dialect, resource
         self.pointer, self.context, self.draft = key if pointer is None else pointer, context, dialect.draft
+        self.keywords = _in_force(value, dialect)
 
     def __repr__(self) -> str:
         return f"Schema({self.key or '/'})"
@@ -61,12 +62,7 @@ class Schema:
         return self.value.get(keyword) if self.has(keyword) else None
 
     def has(self, keyword: str) -> bool:
-        if not isinstance(self.value, dict) or keyword not in self.value:
-            return False
-        if self.draft <= Draft.D7 and keyword != "$ref" and isinstance(self.value.get("$ref"), str):
-            return False
-        known = KEYWORDS.get(keyword)
-        return known is not None and known.known(self.draft) and keyword not in self.dialect.off
+        return keyword in self.keywords
 
     def at(self, keyword: str) -> str:
         """The keyword's place, for people."""
@@ -75,6 +71,17 @@ class Schema:
     def below(self, keyword: str, key: str | int | None = None) -> str:
         """The key of a sub-schema."""
         return f"{self.key}/{escape(keyword)}" + ("" if key is None else f"/{escape(str(key))}")
+
+
+def _in_force(value: Any, dialect: Dialect) -> frozenset[str]:
+    """Of a schema's keywords those of its dialect; up to draft 7 nothing counts beside `$ref`."""
+    if not isinstance(value, dict):
+        return frozenset()
+    alone = dialect.draft <= Draft.D7 and isinstance(value.get("$ref"), str)
+    known = ((k, KEYWORDS.get(k)) for k in (("$ref",) if alone else value))
+    return frozenset(
+        k for k, keyword in known if keyword is not None and keyword.known(dialect.draft) and k not in dialect.off
+    )
 
 
 def escape(token: str) -> str:
@@ -100,6 +107,7 @@ class Document:
         self._contexts: dict[Context, int] = {(): 0}
         self._references: dict[str, list[Schema | Diagnostic]] = {}
         self._signatures: dict[str, int] = {}
+        self._children: dict[str, list[tuple[str, str | int, Schema]]] = {}
         self._numbers: dict[Any, int] = {}
         self._first: dict[int, Schema] = {}
         self._dialects: dict[str, Dialect | None] = {}
@@ -230,12 +238,15 @@ class Document:
 
     # -- sub-schemas -------------------------------------------------------------------------------
 
-    def children(self, schema: Schema) -> Iterator[tuple[str, str | int, Schema]]:
+    def children(self, schema: Schema) -> list[tuple[str, str | int, Schema]]:
         """(keyword, key or index, sub-schema) of every keyword that has force, in the order written."""
-        for keyword, key, rest, _ in _places(schema.value):
-            found = self.schemas.get(f"{schema.key}{rest}")
-            if found is not None and schema.has(keyword):
-                yield keyword, key, found
+        known = self._children.get(schema.key)
+        if known is None:
+            below = [(k, key, self.schemas.get(f"{schema.key}{rest}")) for k, key, rest, _ in _places(schema.value)]
+            known = [(k, key, child) for k, key, child in below if child is not None and schema.has(k)]
+            if schema.key in self.schemas:
+                self._children[schema.key] = known
+        return known
 
     def child(self, schema: Schema, keyword: str, key: str | int | None = None) -> Schema:
         return self.schemas[schema.below(keyword, key)]

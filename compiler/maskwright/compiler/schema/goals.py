@@ -14,6 +14,7 @@ member's value starts, atoms submit formulas about it (`Submission`). `plan` mak
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from maskwright.compiler.schema.document import Schema
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space, conjuncts
@@ -21,8 +22,7 @@ from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, Space
 Formulas = tuple[Formula, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(NamedTuple):
     """A value is judged by `must` and `watched`, over `Holds` atoms; `schemas` give its property order."""
 
     must: Formula

@@ -10,7 +10,6 @@ indent     the layout of `json.dumps(value, indent=n)`: fixed text, which depend
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from maskwright.compiler.automaton.explore import Stay
@@ -36,8 +35,7 @@ def root_nest(options: CompileOptions) -> Nest:
     return Nest(0, limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """Fixed text still to come, then `target`."""
 
     text: str
@@ -52,8 +50,7 @@ def literal(text: str, target: object) -> object:
     return Literal(text, target) if text else target
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Whitespace may stand here, before `target` goes on."""
 
     target: object

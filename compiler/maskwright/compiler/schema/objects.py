@@ -5,15 +5,14 @@ it. States:
 
     ("start",) ("open",)              before and after the brace
     ("key", node, choices, other)     inside a key: the node of the trie of all names; the names that may
-                                      still be meant,
-                                      each with the formulas that hold once it's chosen; the formulas before
-                                      an undeclared key
+                                      still be meant (`Choices`); the formulas before an undeclared key
     ("colon", key, formulas) ("value", key, formulas)
     ("after", position, formulas) ("next", position, formulas)        after a value, after a comma
     ("end", verdict)
 
 `choices` holds results, not the way there, so half-written keys are shared between positions: n optional
-properties cost about the total length of their names. A key that leaves the trie is undeclared: the rest of
+properties cost about the total length of their names. What may come at a position is what may come at the next one,
+and its own name: one more path in a persistent trie. A key that leaves the trie is undeclared: the rest of
 it is a called frame, entered inside the key, whose verdict says which key languages (patterns) hold it.
 
 Members that must be present don't appear in formulas: the first of them not yet written bounds what may come
@@ -25,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from maskwright.compiler.automaton.explore import Call, Stay
-from maskwright.compiler.schema.atoms import Broken, Has, Key, Names, Props
+from maskwright.compiler.automaton.explore import Call, Frame, Ranges, State, Stay, Transition
+from maskwright.compiler.schema.atoms import Broken, Has, Key, Members, Names, Props
 from maskwright.compiler.schema.container import ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts, negated
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
@@ -38,8 +37,19 @@ if TYPE_CHECKING:
 
 Ahead = tuple[Formulas, int]
 """The formulas once the key is known, and the position after its member."""
-Choices = tuple[tuple[int, Ahead], ...]
-Members = tuple[Choices, Ahead | None]
+
+
+class Choices:
+    """The names that may be meant below a node of the trie: by next byte the choices there, behind a closing quote what
+    lies ahead. Compared by identity; an `ObjectFrame` makes one of a kind."""
+
+    __slots__ = ("below",)
+
+    def __init__(self, below: dict[int, Choices | Ahead]) -> None:
+        self.below = below
+
+
+Following = tuple[Choices | None, Ahead | None]
 """What may come next: names, and (before its key is known) an undeclared key."""
 
 
@@ -88,7 +98,10 @@ class ObjectFrame(ContainerFrame):
         self._taken: dict[tuple[Formulas, Key], Formulas | None] = {}
         self._plans: dict[tuple[Formulas, Key], Plan] = {}
         self._against: dict[Formulas, frozenset[Formula]] = {}
-        self._members: dict[tuple[int, Formulas], Members] = {}
+        self._members: dict[tuple[int, Formulas], Following] = {}
+        self._choices: dict[Hashable, Choices] = {}
+        self._last: dict[Members, int] = {}
+        self._rests: dict[int, tuple[Frame, State | None, Ranges] | None] = {}
         self.begin = 0
 
     def _key(self, name: str) -> Key | None:
@@ -154,31 +167,45 @@ class ObjectFrame(ContainerFrame):
             found = self._against[formulas] = frozenset(negated(formulas[0])).union(*(f.atoms for f in formulas[1:]))
         return found
 
-    def members(self, position: int, formulas: Formulas) -> Members:
+    def members(self, position: int, formulas: Formulas) -> Following:
         """The names that may come next with the formulas after them, and those before an undeclared key (or
         None)."""
-        at = (position, formulas)
-        found = self._members.get(at)
-        if found is None:
-            found = self._members[at] = self._next_members(position, formulas)
+        # On to a position that's known, or where only an undeclared key may come, and back with what may come at each.
+        way: list[tuple[tuple[int, Formulas], Formulas | None]] = []
+        at: tuple[int, Formulas] | None = (position, formulas)
+        found: Following = (None, None)
+        while at is not None:
+            known = self._members.get(at)
+            if known is not None:
+                found = known
+                break
+            position, formulas = at
+            if position == len(self.names):
+                found = self._members[at] = None, None if self._closed(formulas) else at[::-1]
+                break
+            key = self.keys[position]
+            way.append((at, None if key is None else self.take(formulas, key)))
+            passed = None if self._next_needed[position] == position else self.skip(formulas, position)
+            at = None if passed is None else (position + 1, passed)
+        for at, after in reversed(way):
+            if after is not None:
+                found = self.choose(found[0], at[0], (after, at[0] + 1)), found[1]
+            self._members[at] = found
         return found
 
-    def _next_members(self, position: int, formulas: Formulas) -> Members:
-        choices = []
-        last = self._next_needed[position]
-        current: Formulas | None = formulas
-        for i in range(position, min(last + 1, len(self.names))):
-            assert current is not None
-            key = self.keys[i]
-            after = None if key is None else self.take(current, key)
-            if after is not None:
-                choices.append((i, (after, i + 1)))
-            current = self.skip(current, i)
-            if current is None:
-                return tuple(choices), None
-        if last < len(self.names) or current is None or self._closed(current):
-            return tuple(choices), None
-        return tuple(choices), (current, len(self.names))
+    def choose(self, choices: Choices | None, i: int, ahead: Ahead) -> Choices:
+        """These choices and name i."""
+        text, at, passed = self.trie.spelled[i], choices, []
+        for byte in text:
+            passed.append((byte, at))
+            at = at.below.get(byte) if at is not None else None  # type: ignore[assignment]
+        made: Choices | Ahead = ahead
+        for byte, at in reversed(passed):
+            below = {byte: made} if at is None else {**at.below, byte: made}
+            key = frozenset(below.items())
+            made = self._choices.get(key) or self._choices.setdefault(key, Choices(below))
+        assert isinstance(made, Choices)
+        return made
 
     def skip(self, formulas: Formulas, i: int) -> Formulas | None:
         """The formulas once name i can't come any more; None when that's a contradiction."""
@@ -197,14 +224,17 @@ class ObjectFrame(ContainerFrame):
         for atom in self.atoms(formulas):
             if isinstance(atom.payload, Props):
                 m = atom.payload.members
-                if m.additional is None and not m.patterns and self.passed(m.properties, position):
+                if m.additional is None and not m.patterns and self.passed(m, position):
                     what[atom] = TRUE
         out = self.assign(formulas, what)
         return None if out[0] is FALSE else out
 
-    def passed(self, names: Iterable[str], position: int) -> bool:
-        """Whether none of the names can come any more."""
-        return all(self.position.get(n, -1) < position for n in names)
+    def passed(self, members: Members, position: int) -> bool:
+        """Whether none of the properties can come any more."""
+        last = self._last.get(members)
+        if last is None:
+            last = self._last[members] = max((self.position.get(n, -1) for n in members.properties), default=-1)
+        return last < position
 
     def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
         """The verdict when the object ends here; None when it can't."""
@@ -214,59 +244,59 @@ class ObjectFrame(ContainerFrame):
 
     # -- the frame ---------------------------------------------------------------------------------
 
-    def transitions(self, state: Any) -> Iterable[Stay | Call]:
+    def transitions(self, state: Any) -> Iterable[Transition]:
         rest = self.layout_transitions(state)
         return _STATES[state[0]](self, *state[1:]) if rest is None else rest
 
-    def _start(self) -> Iterator[Stay | Call]:
+    def _start(self) -> Iterator[Transition]:
         yield Stay(0x7B, 0x7B, self.gap(("open",)))
 
-    def _open(self) -> Iterator[Stay | Call]:
+    def _open(self) -> Iterator[Transition]:
         verdict = self.finish(self.begin, self.first)
         if verdict is not None:
             yield Stay(0x7D, 0x7D, ("end", verdict))
         if self._any_member(self.begin, self.first):
             yield from self.first_member(("next", self.begin, self.first))
 
-    def _next(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
+    def _next(self, position: int, formulas: Formulas) -> Iterator[Transition]:
         choices, other = self.members(position, formulas)
-        if choices or other is not None:
+        if choices is not None or other is not None:
             yield Stay(QUOTE, QUOTE, ("key", 0, choices, other))
 
     def _any_member(self, position: int, formulas: Formulas) -> bool:
         choices, other = self.members(position, formulas)
-        return bool(choices) or other is not None
+        return choices is not None or other is not None
 
-    def _key_bytes(self, node: int, choices: Choices) -> dict[int, list[tuple[int, Ahead]]]:
-        depth = len(self.trie.paths[node])
-        out: dict[int, list[tuple[int, Ahead]]] = {}
-        for choice in choices:
-            out.setdefault(self.trie.spelled[choice[0]][depth], []).append(choice)
-        return out
-
-    def _key_state(self, node: int, choices: Choices, other: Ahead | None) -> Iterator[Stay | Call]:
-        edges, by_byte = self.trie.edges[node], self._key_bytes(node, choices)
-        for byte, child in edges.items():
-            below = by_byte.get(byte)
+    def _key_state(self, node: int, choices: Choices | None, other: Ahead | None) -> Iterator[Transition]:
+        below = {} if choices is None else choices.below
+        for byte, child in self.trie.edges[node].items():
+            chosen = below.get(byte)
             if child < 0:
-                if below:
-                    i, ahead = below[0]
-                    yield Stay(byte, byte, self.gap(("colon", self.keys[i], *ahead)))
-            elif below or other is not None:
-                yield Stay(byte, byte, ("key", child, tuple(below or ()), other))
+                if chosen is not None:
+                    yield Stay(byte, byte, self.gap(("colon", self.keys[~child], *chosen)))  # type: ignore[misc]
+            elif chosen is not None or other is not None:
+                yield Stay(byte, byte, ("key", child, chosen, other))
         if other is not None:
-            first = tuple(without((0, 255), edges))
-            found = self.values.key_call(self.languages, self.trie.paths[node], ("key", *other), first, self.pointer)
-            if found is not None:
-                yield found
+            if node not in self._rests:
+                self._rests[node] = self._rest(node)
+            rest = self._rests[node]
+            if rest is not None:
+                frame, at, first = rest
+                yield Call(frame, ("key", *other), first, at)
 
-    def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
+    def _rest(self, node: int) -> tuple[Frame, State | None, Ranges] | None:
+        """The frame of the rest of an undeclared key that leaves the trie here, where it's entered, and by which
+        bytes; None where no key that may come begins so."""
+        found = self.values.key_rest(self.languages, self.trie.paths[node], self.pointer)
+        return None if found is None else (*found, tuple(without((0, 255), self.trie.edges[node])))
+
+    def _colon(self, key: Key, formulas: Formulas, position: int) -> Iterator[Transition]:
         yield self.colon(("value", key, formulas, position))
 
-    def _value(self, key: Key, formulas: Formulas, position: int) -> Iterator[Stay | Call]:
+    def _value(self, key: Key, formulas: Formulas, position: int) -> Iterator[Transition]:
         yield from self.value_calls(self.plan(formulas, key), position, formulas)
 
-    def _after(self, position: int, formulas: Formulas) -> Iterator[Stay | Call]:
+    def _after(self, position: int, formulas: Formulas) -> Iterator[Transition]:
         yield from self.separators(
             self.finish(position, formulas),
             ("next", position, formulas) if self._any_member(position, formulas) else None,
@@ -303,16 +333,23 @@ class AnyOrderFrame(ObjectFrame):
         self.begin = (1 << len(names)) - 1
         self.wanted = sum(1 << i for i in self.needed)
 
-    def _next_members(self, position: int, formulas: Formulas) -> Members:
-        choices = []
-        for i, key in enumerate(self.keys):
-            after = self.take(formulas, key) if key is not None and position >> i & 1 else None
-            if after is not None:
-                choices.append((i, (after, position & ~(1 << i))))
-        return tuple(choices), None if self._closed(formulas) else (formulas, position)
+    def members(self, position: int, formulas: Formulas) -> Following:
+        found = self._members.get((position, formulas))
+        if found is None:
+            choices = None
+            for i, key in enumerate(self.keys):
+                after = self.take(formulas, key) if key is not None and position >> i & 1 else None
+                if after is not None:
+                    choices = self.choose(choices, i, (after, position & ~(1 << i)))
+            other = None if self._closed(formulas) else (formulas, position)
+            found = self._members[position, formulas] = choices, other
+        return found
 
-    def passed(self, names: Iterable[str], position: int) -> bool:
-        return not any(position >> self.position[n] & 1 for n in names if n in self.position)
+    def passed(self, members: Members, position: int) -> bool:
+        bits = self._last.get(members)
+        if bits is None:
+            bits = self._last[members] = sum(1 << self.position[n] for n in members.properties if n in self.position)
+        return not position & bits
 
     def finish(self, position: int, formulas: Formulas) -> tuple[bool, ...] | None:
         return None if position & self.wanted else self.verdict_of(formulas)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from maskwright.compiler.automaton.explore import Call, External, Frame, Ranges, Stay
+from maskwright.compiler.automaton.explore import Call, External, Frame, State, Stay
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
@@ -272,12 +272,10 @@ class Values:
             return BigChunkFrame(chunk, closed_verdict(chunk, self.library))
         return CharChunkFrame(kind == "chunk", wide)
 
-    def key_call(
-        self, languages: tuple[Formula, ...], read: bytes, continuation: Hashable, first: Ranges, pointer: str
-    ) -> Call | None:
-        """The call for the rest of a key of which `read` has been read, its next byte in `first`; None where no key
-        that may come begins so. The verdict is the set of languages that hold the key. The frame is every object's:
-        its place is its caller's."""
+    def key_rest(self, languages: tuple[Formula, ...], read: bytes, pointer: str) -> tuple[Frame, State | None] | None:
+        """The frame of the rest of a key of which `read` has been read, and where it's entered; None where no key that
+        may come begins so. The verdict is the set of languages that hold the key. The frame is every object's: its
+        place is its caller's."""
         table = self._keys.get(languages)
         if table is None:
             bound = self.bounds.key
@@ -288,9 +286,8 @@ class Values:
         if state is None:
             return None
         if not languages and state == 0 and self.bounds.key is None:
-            return Call(self.key_frame, continuation, first)
-        frame = self.made(("key", languages), lambda: TableFrame("key", table))
-        return Call(frame, continuation, first, state)
+            return self.key_frame, None
+        return self.made(("key", languages), lambda: TableFrame("key", table)), state
 
     @property
     def key_frame(self) -> Frame:
@@ -367,11 +364,14 @@ def _possible(frame: Frame) -> bool:
 
 def _run(table: Table, text: bytes) -> int | None:
     """The state after a text; None when nothing begins with it."""
-    state: int | None = 0
+    state = 0
     for byte in text:
-        if state is None:
+        for low, high, target in table.rows[state]:
+            if low <= byte <= high:
+                state = target
+                break
+        else:
             return None
-        state = next((t for low, high, t in table.rows[state] if low <= byte <= high), None)
     return state
 
 

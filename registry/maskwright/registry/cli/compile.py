@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
-import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.diagnostics import CompileError
+from maskwright.workers.whole_files import write_whole
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
 from .files import file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
@@ -64,22 +62,6 @@ def _write(output: Path, artifact: bytes, vocabulary: Vocabulary, terminal: Term
             write_whole(path, pack)
         write_whole(output, artifact)
     return path
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """A file that appears whole or not at all."""
-    staged = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        with staged.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from error  # the name that the caller knows
-    finally:
-        with contextlib.suppress(OSError):
-            staged.unlink(missing_ok=True)
 
 
 def _show(

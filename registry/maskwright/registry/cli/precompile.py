@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .compile import write_whole
+from maskwright.workers.whole_files import write_whole
+
 from .files import file_failures
 from .signing import key_failures
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal, render_diagnostic

@@ -10,16 +10,18 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import DEFAULT_ADDRESS
-from .terminal import EXIT_OK, EXIT_REFUSED, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
+from ..numbers import finite, positive
+from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
     from maskwright.workers.client import RegistryClient
 
     from ..catalog import Catalog
-    from ..names import Journal
+    from ..names import Journal, Token
 
 NAME = "registry"
 EXTRA = "server"
@@ -92,15 +94,15 @@ def _add_upkeep(actions: Any) -> None:
     create.add_argument("caller", help="whom it stands for; in the audit log, and for quotas")
     create.add_argument("--scope", action="append", required=True, help="read, compile, publish or admin; repeat")
     create.add_argument("--namespace", action="append", default=[], help="only there; repeat; patterns")
-    create.add_argument("--expires-days", type=float, metavar="DAYS")
+    create.add_argument("--expires-days", type=positive, metavar="DAYS")
     upkeep("token-list", "list tokens' ids and rights", _token_list)
     upkeep("token-remove", "end a token", _token_remove).add_argument("id")
     gc = upkeep("gc", "tell what retention and garbage collection would remove; with --apply, remove it", _gc)
     gc.add_argument("--apply", action="store_true")
     gc.add_argument("--keep-versions", type=int, default=20, metavar="N", help="latest versions of each name")
-    gc.add_argument("--keep-days", type=float, default=30.0, metavar="DAYS", help="younger versions stay")
-    gc.add_argument("--unnamed-days", type=float, default=7.0, metavar="DAYS", help="as do younger artifacts")
-    gc.add_argument("--grace-hours", type=float, default=24.0, metavar="HOURS", help="from condemned to removed")
+    gc.add_argument("--keep-days", type=finite, default=30.0, metavar="DAYS", help="younger versions stay")
+    gc.add_argument("--unnamed-days", type=finite, default=7.0, metavar="DAYS", help="as do younger artifacts")
+    gc.add_argument("--grace-hours", type=finite, default=24.0, metavar="HOURS", help="from condemned to removed")
 
 
 # -- calls --------------------------------------------------------------------------------------
@@ -127,9 +129,7 @@ def calling(server: str) -> Iterator[RegistryClient]:
 def _names(options: argparse.Namespace, terminal: Terminal) -> int:
     with calling(options.server) as client:
         found = client.names(options.prefix)
-    lines = [
-        f"{n.name:<40} latest {n.latest:<5} {' '.join(f'{c}={v}' for c, v in n.channels.items())}" for n in found
-    ]
+    lines = [f"{n.name:<40} latest {n.latest:<5} {' '.join(f'{c}={v}' for c, v in n.channels.items())}" for n in found]
     terminal.show(lines or ["no names"], {"names": [vars(n) for n in found]})
     return EXIT_OK
 
@@ -229,7 +229,8 @@ def _health(options: argparse.Namespace, terminal: Terminal) -> int:
 
 
 @contextmanager
-def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
+def _opened(options: argparse.Namespace, create: bool = False) -> Iterator[tuple[Catalog, Journal]]:
+    """`create`: a store that isn't there is made; else a location that's misspelt would look like an empty one."""
     from pathlib import Path
 
     from ..config import ServerConfig
@@ -237,9 +238,12 @@ def _opened(options: argparse.Namespace) -> Iterator[tuple[Catalog, Journal]]:
     from ..names import Journal
     from ..server import open_catalog
     from ..store import StoreError
+    from ..store.locate import store_exists
 
     try:
         config = ServerConfig(data=Path(options.data), store=options.store)
+        if not create and not store_exists(config.location):
+            raise Failure(EXIT_FILE, f"there's no store at {config.location}")
         catalog = open_catalog(config)
         journal = Journal(catalog.content, catalog.index)
         journal.catch_up()
@@ -271,10 +275,8 @@ def _token_create(options: argparse.Namespace, terminal: Terminal) -> int:
     from ..security.tokens import create_token
 
     seconds = None if options.expires_days is None else options.expires_days * 86400
-    with _opened(options) as (_, journal):
-        token, entry = create_token(
-            journal, options.caller, options.scope, options.namespace, _operator(), seconds
-        )
+    with _opened(options, create=True) as (_, journal):
+        token, entry = create_token(journal, options.caller, options.scope, options.namespace, _operator(), seconds)
     terminal.show([token], {"token": token, "id": entry.fields["id"]})
     return EXIT_OK
 
@@ -284,11 +286,17 @@ def _token_list(options: argparse.Namespace, terminal: Terminal) -> int:
         tokens = journal.read(lambda state: list(state.tokens.values()))
     fields = [{k: v for k, v in vars(t).items() if k != "token_hash"} for t in tokens]
     lines = [
-        f"{t.id}  {t.caller:<24} {','.join(t.scopes):<28} {','.join(t.namespaces) or 'every namespace'}"
+        f"{t.id}  {t.caller:<24} {','.join(t.scopes):<28} {','.join(t.namespaces) or 'every namespace'}{_expiry(t)}"
         for t in tokens
     ]
     terminal.show(lines or ["no tokens"], {"tokens": fields})
     return EXIT_OK
+
+
+def _expiry(token: Token) -> str:
+    if token.expires is None:
+        return ""
+    return f"  until {datetime.fromtimestamp(token.expires, UTC).isoformat(timespec='seconds')}"
 
 
 def _token_remove(options: argparse.Namespace, terminal: Terminal) -> int:

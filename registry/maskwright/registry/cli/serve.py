@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import DEFAULT_ADDRESS, DEFAULT_LAB_ADDRESS
+from ..numbers import finite
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_SERVICE, EXIT_USAGE, Failure, Terminal
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="default maskwright-data")
     parser.add_argument("--store", metavar="LOCATION", help="s3://BUCKET/PREFIX?…; default: a folder in the data")
     parser.add_argument("--compilers", type=int, metavar="N", help="compiling processes")
-    parser.add_argument("--drain-seconds", type=float)
+    parser.add_argument("--drain-seconds", type=finite, metavar="SECONDS")
     page = DEFAULT_LAB_ADDRESS
     parser.add_argument("--lab", nargs="?", const=page, metavar="HOST:PORT", help=f"the lab's page too, at {page}")
     parser.add_argument("--check-config", action="store_true", help="read the configuration, tell and end")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .compile import write_whole
+from maskwright.workers.digests import is_digest
+from maskwright.workers.whole_files import write_whole
+
 from .files import file_failures
 from .registry import calling
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 NAME = "signing"
 EXTRA = "signing"
 HELP = "make keys, sign artifacts, verify signatures"
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +125,7 @@ def _hashes(client: RegistryClient, targets: list[str]) -> Iterator[str]:
     """Hashes of the artifacts that are meant; each once."""
     seen: set[str] = set()
     for target in targets:
-        for hash_ in [target] if _HASH.fullmatch(target) else _of_version(client, target):
+        for hash_ in [target] if is_digest(target) else _of_version(client, target):
             if hash_ not in seen:
                 seen.add(hash_)
                 yield hash_

@@ -117,13 +117,14 @@ class ChildPool:
         """Children that aren't free: at a job, or getting ready."""
         return self.limits.children - self._idle.qsize()
 
-    def close(self) -> None:
-        """Kills every child. Their threads are gone when they are."""
-        self._warm = None
-        for task in self._background:
+    async def close(self) -> None:
+        """Kills every child; what waits for one ends with it. Their threads are gone when they are."""
+        self._warm, warming = None, tuple(self._background)
+        for task in warming:
             task.cancel()
         for slot in self._slots:
             slot.kill()
+        await asyncio.gather(*warming, return_exceptions=True)
 
     def _renew(self, slot: _Slot) -> None:
         task = asyncio.ensure_future(self._make_ready(slot))

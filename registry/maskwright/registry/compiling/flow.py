@@ -15,6 +15,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..faults import Reason, RegistryError
 from ..telemetry import Metrics
 from ..workspace import Workspace
 from .children import ChildPool
-from .single_flight import SingleFlight
+from .single_flight import Around, SingleFlight
 from .tasks import Compiled, CompileJob, Overrun, Refused
 
 KILL_FACTOR = 1.5
@@ -88,12 +89,14 @@ class CompileFlow:
         self._version, self._metrics = compiler_version, metrics or Metrics()
         self._flights: SingleFlight[CompileOutcome] = SingleFlight()
 
-    async def compile(self, order: CompileOrder) -> CompileOutcome:
-        """Raises RegistryError for everything in the RPC's list, and what the store raises."""
+    async def compile(self, order: CompileOrder, around: Around = nullcontext) -> CompileOutcome:
+        """Raises RegistryError for everything in the RPC's list, and what the store and `around` raise, which is held
+        while a compilation lasts that this call began.
+        """
         tokenizer, names, kept = await asyncio.to_thread(self._look_up, order)
         if kept is None:
             flight = f"{names.refusal}/{order.validate_only}"
-            kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer))
+            kept, began = await self._flights.run(flight, lambda: self._compile(order, names, tokenizer), around)
             self._metrics.cache.labels("flight" if not began else "catalog" if kept.cached else "none").inc()
             kept = replace(kept, cached=kept.cached or not began)
         else:
@@ -189,9 +192,7 @@ class CompileFlow:
             return None
         return self._catalog.add_refusal(names.refusal, names.artifact, refused.diagnostics).diagnostics
 
-    def _keep(
-        self, order: CompileOrder, names: _Keys, tokenizer: TokenizerRecord, result: Compiled
-    ) -> CompileOutcome:
+    def _keep(self, order: CompileOrder, names: _Keys, tokenizer: TokenizerRecord, result: Compiled) -> CompileOutcome:
         put = _digest_only if order.validate_only else self._catalog.content.put
         pack = tokenizer.pack if result.pack is None else put(result.pack)
         artifact = put(result.artifact)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 _Result = TypeVar("_Result")
+Around = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass
@@ -25,12 +27,21 @@ class SingleFlight(Generic[_Result]):
     def __init__(self) -> None:
         self._flights: dict[str, _Flight[_Result]] = {}
 
-    async def run(self, key: str, work: Callable[[], Awaitable[_Result]]) -> tuple[_Result, bool]:
-        """(result of the work, whether this call began it). An exception goes to every caller."""
+    async def run(
+        self, key: str, work: Callable[[], Awaitable[_Result]], around: Around = nullcontext
+    ) -> tuple[_Result, bool]:
+        """(result of the work, whether this call began it). An exception goes to every caller.
+
+        `around` is entered by the call that begins the work, and left when the work has ended, whoever waits then;
+        what it raises goes to that caller alone, and nothing has begun.
+        """
         flight = self._flights.get(key)
         began = flight is None
         if flight is None:
+            held = ExitStack()
+            held.enter_context(around())
             flight = _Flight(asyncio.ensure_future(_finish(work)))
+            flight.task.add_done_callback(lambda _: held.close())
             self._flights[key] = flight
             flight.task.add_done_callback(lambda _: self._forget(key, flight))
         flight.callers += 1

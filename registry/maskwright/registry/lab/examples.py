@@ -12,6 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from ..demo.schemas import REFUND as DEMO_REFUND
+
 
 @dataclass(frozen=True)
 class Example:
@@ -33,35 +35,12 @@ def _schema(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _action(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"action": {"const": name}, **fields},
-        "required": ["action", *fields],
-        "additionalProperties": False,
-    }
-
-
 REFUND = Example(
     "refund",
     "Refund or ask",
     "Half of the model's mass is on an action that doesn't exist. The mask leaves two: 0.667 and 0.333.",
     "json_schema",
-    _schema(
-        {
-            "anyOf": [
-                _action(
-                    "refund",
-                    {
-                        "order": {"type": "integer", "minimum": 1, "maximum": 999999},
-                        "amount": {"type": "number", "minimum": 0, "maximum": 500},
-                        "currency": {"enum": ["EUR", "USD", "JPY"]},
-                    },
-                ),
-                _action("ask", {"question": {"type": "string", "minLength": 1, "maxLength": 80}}),
-            ]
-        }
-    ),
+    _schema(DEMO_REFUND.schema),
     (
         (0.50, '{"action":"delete","order":1204}'),
         (0.18, '{"action":"refund","order":1204,"amount":900,"currency":"EUR"}'),

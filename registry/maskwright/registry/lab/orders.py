@@ -5,7 +5,6 @@ names it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from maskwright.compiler.options import CompileOptions
 from maskwright.workers.sampler import SamplingOptions
 
-from ..faults import invalid_request
+from ..faults import check_digest, invalid_request
 from .examples import BY_NAME
 from .runs import MAX_STEPS
 from .sampling import Settings
@@ -23,7 +22,6 @@ KINDS = ("json_schema", "regex", "lark", "gbnf")
 SPEAKERS = ("table", "noise", "model")
 MAX_SOURCE, MAX_TOKENS, MAX_TEXT, MAX_SEARCH, MAX_PROMPT = 256_000, 4096, 200_000, 64, 4000
 MAX_SEED = (1 << 32) - 1
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,10 @@ class Fields:
         """A field of a kind; without a default it must be there."""
         value = self._left.pop(name, default)
         if kind is float and type(value) is int:
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError as error:
+                raise invalid_request(self._at(name), "is too large") from error
         if type(value) is not kind:
             raise invalid_request(self._at(name), f"must be {_NAMES[kind]}")
         return value
@@ -124,8 +125,8 @@ def compile_request(fields: Fields) -> CompileRequest:
     options = _options(fields.take("options", dict, {}))
     fingerprint = fields.text("tokenizer", 64, "")
     fields.done()
-    if fingerprint and not _DIGEST.fullmatch(fingerprint):
-        raise invalid_request("tokenizer", "must be 64 hexadecimal digits")
+    if fingerprint:
+        check_digest(fingerprint, "tokenizer")
     return CompileRequest(kind, source, options, fingerprint or None)
 
 
@@ -152,10 +153,7 @@ def judge_request(fields: Fields) -> tuple[str, str]:
 
 
 def _digest(fields: Fields) -> str:
-    digest = fields.text("artifact", 64)
-    if not _DIGEST.fullmatch(digest):
-        raise invalid_request("artifact", "must be 64 hexadecimal digits")
-    return digest
+    return check_digest(fields.text("artifact", 64), "artifact")
 
 
 def _options(values: dict[str, Any]) -> CompileOptions:

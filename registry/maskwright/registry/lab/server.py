@@ -97,7 +97,8 @@ class Lab:
             self._warming.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._warming
-        self._pool.close()
+        await self._tokenizers.close()
+        await self._pool.close()
         self._api.close()
 
     async def _answer(self, request: Request) -> Response:

@@ -96,6 +96,12 @@ class Tokenizers:
         self._added = await self._read(name, path)
         return self._added
 
+    async def close(self) -> None:
+        """Ends what's being read."""
+        if self._demo is not None:
+            self._demo.cancel()
+            await asyncio.gather(self._demo, return_exceptions=True)
+
     async def _read_demo(self) -> Tokenizer:
         return await self._read(DEMO_NAME, str(files("maskwright.compiler") / "data" / DEMO_FILE))
 

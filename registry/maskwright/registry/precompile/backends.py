@@ -18,9 +18,9 @@ from typing import Any, Protocol
 from maskwright.compiler.options import Limits
 from maskwright.compiler.version import COMPILER_VERSION
 from maskwright.workers.client import CallFailed, RegistryClient, SourceRefused
+from maskwright.workers.whole_files import write_whole
 
 from .. import keys
-from ..cli.compile import write_whole
 from ..compiling.tasks import Compiled, CompileJob, Overrun, Refused, compile_source, read_tokenizer
 from .manifest import Item, Manifest
 

@@ -2,7 +2,7 @@
 
 Rates are token buckets that hold `BURST_SECONDS` of their rate. A fetch is counted when its size is known, so a
 bucket may go below nothing; the caller waits until it's filled again. A limit of 0 is none. Callers are known by
-name: those who aren't authenticated share one.
+name: those who aren't authenticated share one. What's known, or being compiled for somebody else, is no compilation.
 """
 
 from __future__ import annotations

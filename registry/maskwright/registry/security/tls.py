@@ -1,12 +1,12 @@
-"""TLS with certificates that are read again when their files change.
+"""TLS with certificates that are read again when their files change, for gRPC and for the lab's page.
 
-At each handshake the files' times are looked at. New ones are taken only when certificate and key belong
-together, so that a rotation caught halfway keeps the old pair; a fault is logged once for each change.
+At each handshake the files' times are looked at (`RotatedFiles`), and certificate and key must belong together. Open
+connections go on with what they began with. The page's handshakes take the newest context in the call-back that TLS has
+for server names (RFC 6066), which OpenSSL makes without a name too.
 """
 
 from __future__ import annotations
 
-import logging
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Any
 
 import grpc
 
-_log = logging.getLogger(__name__)
+from maskwright.workers.certificates import load_authority, load_pair
+from maskwright.workers.rotated_files import RotatedFiles
 
 
 @dataclass(frozen=True)
@@ -37,48 +38,36 @@ class TlsFiles:
 
 
 def http_context(files: TlsFiles) -> ssl.SSLContext:
-    """The same files for HTTPS. They are read once: a rotation needs a restart. Raises OSError, ssl.SSLError."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.certificate, files.key)
-    if files.client_authority:
-        context.load_verify_locations(files.client_authority)
-        context.verify_mode = ssl.CERT_REQUIRED
+    """The files for HTTPS. Raises OSError, ssl.SSLError for files that can't be used."""
+    rotated = RotatedFiles("certificates", files.paths, lambda: _context(files))
+
+    def take_newest(connection: ssl.SSLObject, name: str | None, first: ssl.SSLContext) -> None:
+        connection.context = rotated.newest()
+
+    context = _context(files)
+    context.sni_callback = take_newest
     return context
 
 
-class ServerCertificates:
-    """What gRPC asks at each handshake."""
+def grpc_credentials(files: TlsFiles) -> Any:
+    """gRPC's server credentials. Raises OSError, ssl.SSLError for files that can't be used."""
+    rotated = RotatedFiles("certificates", files.paths, lambda: _grpc_configuration(files))
+    return grpc.dynamic_ssl_server_credentials(rotated.newest(), rotated.renewed, files.require_client)
 
-    def __init__(self, files: TlsFiles) -> None:
-        self._files = files
-        self._seen = self._times()
 
-    def credentials(self) -> Any:
-        """gRPC's server credentials. Raises OSError, ssl.SSLError for files that can't be used."""
-        first = self._load()
-        return grpc.dynamic_ssl_server_credentials(first, self._renewed, self._files.require_client)
+def _context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    load_pair(context, files.certificate, files.key)
+    if files.client_authority:
+        load_authority(context, files.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+        # A session that's resumed isn't verified: it would let in whose authority was taken away.
+        context.minimum_version, context.num_tickets = ssl.TLSVersion.TLSv1_3, 0
+    return context
 
-    def _renewed(self) -> Any:
-        """A new configuration, or None to go on with the last."""
-        try:
-            times = self._times()
-            if times == self._seen:
-                return None
-            self._seen = times
-            loaded = self._load()
-        except (OSError, ValueError) as error:
-            _log.warning("new certificates can't be used, the old ones stay: %s", error)
-            return None
-        _log.info("certificates were read again")
-        return loaded
 
-    def _load(self) -> Any:
-        files = self._files
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(files.certificate, files.key)
-        roots = Path(files.client_authority).read_bytes() if files.client_authority else None
-        pair = [(Path(files.key).read_bytes(), Path(files.certificate).read_bytes())]
-        return grpc.ssl_server_certificate_configuration(pair, roots)
-
-    def _times(self) -> tuple[int, ...]:
-        return tuple(p.stat().st_mtime_ns for p in self._files.paths)
+def _grpc_configuration(files: TlsFiles) -> Any:
+    _context(files)  # gRPC would take what can't be used
+    roots = Path(files.client_authority).read_bytes() if files.client_authority else None
+    pair = [(Path(files.key).read_bytes(), Path(files.certificate).read_bytes())]
+    return grpc.ssl_server_certificate_configuration(pair, roots)

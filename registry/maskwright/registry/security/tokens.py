@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 import secrets
 import time
@@ -39,6 +40,8 @@ def create_token(
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise invalid_request("scopes", f"{', '.join(unknown) or 'none'}; there are {', '.join(SCOPES)}")
+    if lifetime_seconds is not None and not math.isfinite(lifetime_seconds):
+        raise invalid_request("lifetime_seconds", f"{lifetime_seconds} is no time")  # it would never be over
     id_ = secrets.token_hex(6)
     token = f"mwt_{id_}_{secrets.token_urlsafe(32)}"
     fields = {

@@ -1,6 +1,7 @@
 """Around every call: who calls, may they, how much did they use; errors to status; metrics, a span, a log line.
 
-Health and reflection (`/grpc.…`) pass as they are: probes have no token.
+Messages are parsed in here, after the caller is known: gRPC itself would answer what can't be parsed with UNKNOWN and a
+stack trace in the log, for anybody. Health and reflection (`/grpc.…`) pass as they are: probes have no token.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from grpc_status.rpc_status import to_status
 
-from ..faults import RegistryError
+from ..faults import RegistryError, invalid_request
 from ..security import Caller, using_caller
 from ..security.authentication import Authenticator
 from ..security.quotas import Quotas
@@ -47,7 +50,8 @@ SCOPES = {
     _T + "List": "read",
 }
 """What a method needs; one that isn't here needs `admin`."""
-_COMPILING = {_C + "Compile", _C + "Explain", _C + "Precompile", _T + "Register"}
+_COMPILING = {_C + "Precompile", _T + "Register"}
+"""Methods that count as a compilation as a whole; Compile and Explain only where they begin one."""
 _QUIET = {_T + "List", _C + "GetCapabilities"} | {
     _R + name for name in ("Resolve", "Fetch", "ListNames", "ListVersions", "GetSignatures")
 }
@@ -66,29 +70,33 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None or method.startswith("/grpc."):
             return handler
+        parse = partial(_parse_each if handler.request_streaming else _parse, handler.request_deserializer)
+        handler = handler._replace(request_deserializer=None)
         if handler.unary_unary:
-            return handler._replace(unary_unary=self._guard(method, handler.unary_unary))
+            return handler._replace(unary_unary=self._guard(method, handler.unary_unary, parse))
         if handler.stream_unary:
-            return handler._replace(stream_unary=self._guard(method, handler.stream_unary))
+            return handler._replace(stream_unary=self._guard(method, handler.stream_unary, parse))
         if handler.unary_stream:
-            return handler._replace(unary_stream=self._guard_stream(method, handler.unary_stream))
-        return handler._replace(stream_stream=self._guard_stream(method, handler.stream_stream))
+            return handler._replace(unary_stream=self._guard_stream(method, handler.unary_stream, parse))
+        return handler._replace(stream_stream=self._guard_stream(method, handler.stream_stream, parse))
 
-    def _guard(self, method: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _guard(self, method: str, function: Callable[..., Any], parse: Callable[[Any], Any]) -> Callable[..., Any]:
         async def guarded(request: Any, context: grpc.aio.ServicerContext) -> Any:
             try:
                 with self._call(method, context):
-                    return await function(request, context)
+                    return await function(parse(request), context)
             except _Failed as failed:
                 return await _abort(context, failed)
 
         return guarded
 
-    def _guard_stream(self, method: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _guard_stream(
+        self, method: str, function: Callable[..., Any], parse: Callable[[Any], Any]
+    ) -> Callable[..., Any]:
         async def guarded(request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
             try:
                 with self._call(method, context):
-                    async for response in function(request, context):
+                    async for response in function(parse(request), context):
                         yield response
             except _Failed as failed:
                 await _abort(context, failed)
@@ -139,6 +147,18 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         _log.info("%s by %s: %s %s", short, caller, code, reason, extra=fields)
 
 
+def _parse(message_of: Callable[[bytes], Any], data: bytes) -> Any:
+    try:
+        return message_of(data)
+    except DecodeError as error:
+        raise invalid_request("message", "can't be parsed as one of this method's") from error
+
+
+async def _parse_each(message_of: Callable[[bytes], Any], messages: AsyncIterable[bytes]) -> AsyncIterator[Any]:
+    async for data in messages:
+        yield _parse(message_of, data)
+
+
 class _Failed(Exception):
     def __init__(self, error: RegistryError) -> None:
         self.error = error
@@ -149,4 +169,3 @@ async def _abort(context: grpc.aio.ServicerContext, failed: _Failed) -> None:
     rich = to_status(status_of(failed.error))
     context.set_trailing_metadata(rich.trailing_metadata)
     await context.abort(rich.code, rich.details)
-

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 
 import grpc
@@ -14,15 +16,17 @@ from google.protobuf.json_format import MessageToDict
 from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2, types_pb2
 
 from ..compiling import CompileFlow, CompileOrder
+from ..compiling.single_flight import Around
 from ..config import ServerConfig
-from ..faults import Reason, RegistryError, invalid_request
+from ..faults import Reason, RegistryError, check_digest, invalid_request
 from ..names import Journal
 from ..names.changes import check_served
+from ..security import current_caller
+from ..security.quotas import Quotas
 from ..signatures import Signer
 from .messages import KINDS, artifact_message, diagnostic_message, kind_of, options_of
 from .status import status_of
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 ARTIFACT_FORMAT_MAJORS = (1,)
 MAX_ITEMS = 1000
@@ -39,15 +43,20 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         config: ServerConfig,
         compiler_version: str,
         names: bool,
+        quotas: Quotas,
         signer: Signer | None = None,
     ) -> None:
         self._flow, self._journal, self._config, self._signer = flow, journal, config, signer
+        self._quotas = quotas
         self._compiler_version, self._names = compiler_version, names
 
     async def Compile(
         self, request: compiler_pb2.CompileRequest, context: grpc.aio.ServicerContext
     ) -> compiler_pb2.CompileResponse:
-        outcome = await self._flow.compile(self._order(request))
+        return await self._compile(request, self._compiling())
+
+    async def _compile(self, request: compiler_pb2.CompileRequest, around: Around) -> compiler_pb2.CompileResponse:
+        outcome = await self._flow.compile(self._order(request), around)
         self._journal.read(lambda state: check_served(state, outcome.record.artifact_hash))
         if self._signer is not None and not request.validate_only:
             await asyncio.to_thread(self._signer.ensure, outcome.record.artifact_hash)
@@ -66,7 +75,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             response = compiler_pb2.PrecompileResponse(index=index)
             async with slots:
                 try:
-                    response.done.CopyFrom(await self.Compile(request.items[index], context))
+                    response.done.CopyFrom(await self._compile(request.items[index], nullcontext))
                 except Exception as error:
                     status = status_of(error).SerializeToString()
                     response.failed.CopyFrom(status_pb2.RpcStatus.FromString(status))
@@ -86,7 +95,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         fields = {f.name: getattr(request, f.name) for f in request.DESCRIPTOR.fields}
         order = self._order(compiler_pb2.CompileRequest(**fields))
         try:
-            outcome = await self._flow.compile(replace(order, validate_only=True))
+            outcome = await self._flow.compile(replace(order, validate_only=True), self._compiling())
         except RegistryError as error:
             if error.reason is not Reason.SOURCE_REFUSED:
                 raise
@@ -95,6 +104,10 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             )
         info = artifact_message(outcome.record, outcome.report)
         return compiler_pb2.ExplainResponse(accepted=True, info=info)
+
+    def _compiling(self) -> Around:
+        """One compilation of the caller's, if it comes to that; a `Precompile` is counted as one as a whole."""
+        return partial(self._quotas.compiling, current_caller().name)
 
     async def GetCapabilities(
         self, request: compiler_pb2.GetCapabilitiesRequest, context: grpc.aio.ServicerContext
@@ -122,8 +135,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             raise RegistryError(Reason.UNKNOWN_PROFILE, message, {"profile": profile})
         if request.request_id and not _REQUEST_ID.fullmatch(request.request_id):
             raise invalid_request("request_id", "at most 128 of A-Z a-z 0-9 _ -")
-        if not _FINGERPRINT.fullmatch(request.tokenizer_fingerprint):
-            raise invalid_request("tokenizer_fingerprint", "must be 64 hexadecimal digits")
+        check_digest(request.tokenizer_fingerprint, "tokenizer_fingerprint")
         return CompileOrder(
             source=request.source,
             kind=kind_of(request.kind),

@@ -1,20 +1,22 @@
 """Opening the store that a location names.
 
-    file:FOLDER or a bare path      the local folder
-    s3://BUCKET/PREFIX?endpoint=…   S3; the query's names and values are those of `S3Settings`
+file:FOLDER or a bare path      the local folder
+s3://BUCKET/PREFIX?endpoint=…   S3; the query's names and values are those of `S3Settings`
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from ..numbers import finite
 from .interface import BlobStore
 from .local import LocalStore
 
-_CONVERT = {"int": int, "float": float}
+_CONVERT: dict[str, Callable[[str], Any]] = {"int": int, "float": finite}
 
 
 def open_store(location: str) -> BlobStore:
@@ -25,6 +27,11 @@ def open_store(location: str) -> BlobStore:
     from .s3 import S3Store
 
     return S3Store(s3_settings(location))
+
+
+def store_exists(location: str) -> bool:
+    """Whether opening it wouldn't make a new one; of a bucket, whose prefixes come and go, it's taken for granted."""
+    return location.startswith("s3:") or (Path(location.removeprefix("file:")) / "objects").is_dir()
 
 
 def s3_settings(location: str) -> Any:

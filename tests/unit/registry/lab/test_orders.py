@@ -44,6 +44,8 @@ def test_defaults() -> None:
         ("tokens", {"tokens": [0] * (MAX_TOKENS + 1)}),
         ("settings.temperature", {"settings": {"temperature": -1}}),
         ("settings.temperature", {"settings": {"temperature": "1"}}),
+        ("settings.temperature", {"settings": {"temperature": 10**400}}),
+        ("settings.temperature", {"settings": {"temperature": float("nan")}}),
         ("settings.top_p", {"settings": {"top_p": 0}}),
         ("settings.top_k", {"settings": {"top_k": 1.5}}),
         ("settings.seed", {"settings": {"seed": 1 << 40}}),

@@ -219,9 +219,18 @@ def test_the_command_settles(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([str(path)]) == 1
     assert '"text": "text"' in capsys.readouterr().out
     assert main([str(path), "settle", "nobody", "--no-effect", "--by", "ann", "--why", "x"]) == 1
-    with pytest.raises(SystemExit) as usage:
-        main([str(path), "settle", "k", "--took-effect", "{", "--by", "ann", "--why", "x"])
-    assert usage.value.code == 2
+    for wrong in (
+        ["k", "--took-effect", "{", "--by", "ann", "--why", "x"],
+        ["k", "--took-effect", "NaN", "--by", "ann", "--why", "x"],
+        ["k", "--took-effect", "1e999", "--by", "ann", "--why", "x"],
+        ["k", "--took-effect", "[" * 100_000, "--by", "ann", "--why", "x"],
+        ["k", "--no-effect", "--by", "", "--why", "x"],
+        ["k", "--no-effect", "--by", "ann", "--why", ""],
+        ["k\udcff", "--no-effect", "--by", "ann", "--why", "x"],
+        ["k", "--no-effect", "--by", "ann\udcff", "--why", "x"],
+    ):
+        assert main([str(path), "settle", *wrong]) == 2
+        assert capsys.readouterr().err
     assert main([str(path), "settle", "k", "--took-effect", '{"id":1}', "--by", "ann", "--why", "seen"]) == 0
     assert main([str(path)]) == 0
     store = SqliteStore(path)

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from maskwright.workers.artifact import Artifact, find_pack
 from maskwright.workers.container import read_container
+from maskwright.workers.digests import is_digest
 from maskwright.workers.errors import WrongVocabulary
 from maskwright.workers.pack import VocabularyPack
 from maskwright.workers.source_digest import source_digest
@@ -124,7 +125,7 @@ class RegistrySource:
     def _digest(self, kind: str, source: str) -> Any:
         if kind != "artifact":
             compiled = self._client.compile(source, self._fingerprint, kind=kind, options=self._options)
-        elif len(source) == 64 and set(source) <= set("0123456789abcdef"):
+        elif is_digest(source):
             return source
         else:
             compiled = self._client.resolve(source, fingerprint=self._fingerprint)

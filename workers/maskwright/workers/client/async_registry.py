@@ -93,7 +93,8 @@ class AsyncRegistryClient(Transport):
         await self.close()
 
     async def close(self) -> None:
-        await self._channel.close()
+        for channel in (self._channel, *self._retired):
+            await channel.close()
 
     async def _drive(self, steps: Steps[_T]) -> _T:
         return await drive_async(steps, self._perform)

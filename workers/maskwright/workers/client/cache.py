@@ -17,12 +17,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from maskwright.workers.client.signing import Signature
+from maskwright.workers.digests import is_digest
+from maskwright.workers.whole_files import write_whole
 
 FOLDERS = {"pack": ("packs", ".mwpack"), "artifact": ("artifacts", ".mwa"), "blob": ("blobs", "")}
 DEFAULT_MAX_BYTES = 4 << 30
@@ -37,7 +38,7 @@ class DiskCache:
 
     def path(self, kind: str, hash_: str) -> Path:
         """Where a blob of `kind` ("pack", "artifact", "blob") lies or would lie."""
-        if len(hash_) != 64 or not set(hash_) <= set("0123456789abcdef"):
+        if not is_digest(hash_):
             raise ValueError(f"not a SHA-256: {hash_!r}")
         folder, suffix = FOLDERS[kind]
         return self.root / folder / f"{hash_}{suffix}"
@@ -72,15 +73,7 @@ class DiskCache:
         """Keeps bytes that have this hash; visible when whole. Raises OSError."""
         path = self.path(kind, hash_)
         path.parent.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            with staged.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
+        write_whole(path, data)
         self._evict(path)
         return path
 
@@ -143,12 +136,7 @@ class DiskCache:
 
 def _write_json(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    staged = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        staged.write_text(json.dumps(value))
-        staged.replace(path)
-    finally:
-        staged.unlink(missing_ok=True)
+    write_whole(path, json.dumps(value).encode())
 
 
 def _read_json(path: Path) -> Any:

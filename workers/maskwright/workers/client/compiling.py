@@ -17,6 +17,7 @@ from maskwright.workers.client.messages import (
     RegisteredTokenizer,
     compile_request,
     compiled_source,
+    message,
     tokenizer_of,
     upload_messages,
 )
@@ -128,7 +129,7 @@ class CompileCalls(Calls):
         by: dict[str, Any] = {"artifact_key": key} if key else {"artifact_hash": hash}
         if name:
             by = named_request(name, version, channel, fingerprint, min_revision)
-        request = registry_pb2.ResolveRequest(readable_majors=READABLE_MAJORS, **by)
+        request = message(registry_pb2.ResolveRequest, readable_majors=READABLE_MAJORS, **by)
         reply = yield from self.ask("RegistryService/Resolve", request)
         found = compiled_source(reply.info, True)
         return replace(found, version=reply.version, revision=reply.revision)

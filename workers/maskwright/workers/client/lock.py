@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from maskwright.workers.digests import is_digest
+
 FORMAT = 1
 
 
@@ -86,6 +88,6 @@ def _artifact(values: dict[str, Any]) -> LockedArtifact:
         if type(values[name]) is not kind:
             raise TypeError(f"{name} must be {kind.__name__}")
     for name in ("artifact", "pack"):
-        if len(values[name]) != 64 or not set(values[name]) <= set("0123456789abcdef"):
+        if not is_digest(values[name]):
             raise ValueError(f"{name} isn't a SHA-256")
     return LockedArtifact(**{name: values[name] for name in kinds})

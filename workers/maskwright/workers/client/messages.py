@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.json_format import MessageToDict
 
@@ -14,6 +14,7 @@ from maskwright.v1 import compiler_pb2, registry_pb2, tokenizer_pb2, types_pb2
 from maskwright.workers.client.errors import plain_numbers
 from maskwright.workers.client.signing import Signature
 
+_Message = TypeVar("_Message")
 UPLOAD_CHUNK = 1 << 20
 _KINDS = {
     "json_schema": types_pb2.SOURCE_KIND_JSON_SCHEMA,
@@ -90,6 +91,19 @@ def compile_request(
     )
 
 
+def message(kind: Callable[..., _Message], **fields: Any) -> _Message:
+    """A message with these fields. Raises ValueError that names the field whose value is out of range."""
+    try:
+        return kind(**fields)
+    except ValueError as error:
+        for name, value in fields.items():
+            try:
+                kind(**{name: value})
+            except ValueError:
+                raise ValueError(f"{name} can't be {value!r:.80}") from error
+        raise
+
+
 def _text(source: Any) -> str:
     return source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
 
@@ -159,9 +173,7 @@ def compiled_source(message: types_pb2.ArtifactInfo, cached: bool) -> CompiledSo
 
 
 def signature_message(signature: Signature) -> types_pb2.Signature:
-    return types_pb2.Signature(
-        key_id=signature.key_id, public_key=signature.public_key, signature=signature.signature
-    )
+    return types_pb2.Signature(key_id=signature.key_id, public_key=signature.public_key, signature=signature.signature)
 
 
 def signatures_of(reply: registry_pb2.GetSignaturesResponse) -> list[Signature]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from maskwright.v1 import registry_pb2
 from maskwright.workers.client.calls import Calls, Steps, Stream
+from maskwright.workers.client.messages import message
 
 _KINDS = {number: name.removeprefix("KIND_").lower() for name, number in registry_pb2.Change.Kind.items()}
 
@@ -71,8 +72,12 @@ class NameCalls(Calls):
 
     def publish(self, name: str, artifact_keys: Sequence[str], note: str = "", request_id: str = "") -> Steps[int]:
         """Adds a version of a name; returns its number. Raises CallFailed, ServiceUnavailable."""
-        request = registry_pb2.PublishRequest(
-            name=name, artifact_keys=artifact_keys, note=note, request_id=request_id or _new_id()
+        request = message(
+            registry_pb2.PublishRequest,
+            name=name,
+            artifact_keys=artifact_keys,
+            note=note,
+            request_id=request_id or _new_id(),
         )
         return int((yield from self.ask("RegistryService/Publish", request)).version)
 
@@ -80,7 +85,8 @@ class NameCalls(Calls):
         self, name: str, channel: str, version: int, *, expected: int | None = None, request_id: str = ""
     ) -> Steps[int]:
         """Points a channel to a version, with `expected` only from there; returns the revision."""
-        request = registry_pb2.PromoteRequest(
+        request = message(
+            registry_pb2.PromoteRequest,
             name=name,
             channel=channel,
             version=version,
@@ -99,7 +105,8 @@ class NameCalls(Calls):
         request_id: str = "",
     ) -> Steps[int]:
         """Points a channel to what it pointed to before; returns that version."""
-        request = registry_pb2.RollbackRequest(
+        request = message(
+            registry_pb2.RollbackRequest,
             name=name,
             channel=channel,
             to_version=to,
@@ -110,22 +117,22 @@ class NameCalls(Calls):
 
     def pin(self, name: str, version: int, pinned: bool = True) -> Steps[int]:
         """Keeps a version from retention, or no longer; returns the revision."""
-        request = registry_pb2.PinRequest(name=name, version=version, pinned=pinned, request_id=_new_id())
+        request = message(registry_pb2.PinRequest, name=name, version=version, pinned=pinned, request_id=_new_id())
         return int((yield from self.ask("RegistryService/Pin", request)).revision)
 
     def retire(self, name: str, versions: Sequence[int], request_id: str = "") -> Steps[int]:
         """Drops versions that aren't in use, for good; returns the revision."""
-        request = registry_pb2.RetireRequest(name=name, versions=versions, request_id=request_id or _new_id())
+        request = message(registry_pb2.RetireRequest, name=name, versions=versions, request_id=request_id or _new_id())
         return int((yield from self.ask("RegistryService/Retire", request)).revision)
 
     def revoke(self, artifact_hash: str, reason: str) -> Steps[int]:
         """Stops an artifact being served, for good; returns the revision."""
-        request = registry_pb2.RevokeRequest(artifact_hash=artifact_hash, reason=reason, request_id=_new_id())
+        request = message(registry_pb2.RevokeRequest, artifact_hash=artifact_hash, reason=reason, request_id=_new_id())
         return int((yield from self.ask("RegistryService/Revoke", request)).revision)
 
     def names(self, prefix: str = "") -> Steps[list[NameSummary]]:
         """All names that begin so, in order."""
-        request = registry_pb2.ListNamesRequest(prefix=prefix, page_size=1000)
+        request = message(registry_pb2.ListNamesRequest, prefix=prefix, page_size=1000)
         replies = yield from self.ask_pages("RegistryService/ListNames", request)
         return [
             NameSummary(n.name, n.latest_version, {c.channel: c.version for c in n.channels})
@@ -135,7 +142,7 @@ class NameCalls(Calls):
 
     def versions(self, name: str) -> Steps[list[NamedVersion]]:
         """A name's versions, latest first."""
-        request = registry_pb2.ListVersionsRequest(name=name, page_size=1000)
+        request = message(registry_pb2.ListVersionsRequest, name=name, page_size=1000)
         replies = yield from self.ask_pages("RegistryService/ListVersions", request)
         return [_version(v) for reply in replies for v in reply.versions]
 
@@ -144,13 +151,13 @@ class NameCalls(Calls):
 
         Ends when the server drains; raises ServiceUnavailable when it's gone. Go on with the last revision.
         """
-        request = registry_pb2.WatchRequest(after_revision=after, names=names)
-        return Stream("RegistryService/Watch", request, lambda message: (message.revision, _change(message)))
+        request = message(registry_pb2.WatchRequest, after_revision=after, names=names)
+        return Stream("RegistryService/Watch", request, lambda told: (told.revision, _change(told)))
 
     def lease(self, artifact_hashes: Sequence[str], seconds: int, lease_id: str = "") -> Steps[str]:
         """Keeps artifacts from garbage collection; returns the lease's id, to renew it with."""
-        request = registry_pb2.LeaseRequest(
-            lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
+        request = message(
+            registry_pb2.LeaseRequest, lease_id=lease_id or _new_id(), artifact_hashes=artifact_hashes, seconds=seconds
         )
         yield from self.ask("RegistryService/Lease", request)
         return str(request.lease_id)
@@ -160,16 +167,17 @@ def named_request(name: str, version: int | None, channel: str, fingerprint: str
     """The fields of a ResolveRequest by name. Takes `name@7` and `name:channel` too. Raises ValueError."""
     if "@" in name:
         name, _, number = name.partition("@")
+        if not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"{name}@{number}: the version isn't a number")
         version = int(number)
     elif ":" in name:
         name, _, channel = name.partition(":")
     if version is not None and channel:
         raise ValueError("a version or a channel, not both")
-    named = registry_pb2.NamedVersion(name=name)
-    if version is not None:
-        named.version = version
-    elif channel:
-        named.channel = channel
+    at: dict[str, Any] = {} if version is None else {"version": version}
+    if channel:
+        at = {"channel": channel}
+    named = message(registry_pb2.NamedVersion, name=name, **at)
     return {"named": named, "tokenizer_fingerprint": fingerprint, "min_revision": min_revision}
 
 

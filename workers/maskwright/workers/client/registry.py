@@ -104,7 +104,8 @@ class RegistryClient(Transport):
         self.close()
 
     def close(self) -> None:
-        self._channel.close()
+        for channel in (self._channel, *self._retired):
+            channel.close()
 
     def _drive(self, steps: Steps[_T]) -> _T:
         return drive(steps, self._perform)

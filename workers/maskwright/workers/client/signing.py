@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskwright.workers.client.errors import ArtifactUntrusted
+from maskwright.workers.digests import is_digest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -54,9 +55,7 @@ class Signature:
     def from_json(cls, fields: Mapping[str, Any]) -> Signature:
         """Raises ValueError for anything else than `to_json` makes."""
         try:
-            return cls(
-                str(fields["key_id"]), bytes.fromhex(fields["public_key"]), bytes.fromhex(fields["signature"])
-            )
+            return cls(str(fields["key_id"]), bytes.fromhex(fields["public_key"]), bytes.fromhex(fields["signature"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a signature: {error}") from error
 
@@ -159,7 +158,7 @@ class SigningKey:
 
 def statement(artifact_hash: str) -> bytes:
     """What is signed for an artifact."""
-    if not re.fullmatch(r"[0-9a-f]{64}", artifact_hash):
+    if not is_digest(artifact_hash):
         raise ValueError(f"not a SHA-256: {artifact_hash!r}")
     return f"maskwright artifact v1\n{artifact_hash}\n".encode()
 

@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(3, f"{options.store}: no such file")
     try:
         with SqliteStore(options.store) as store:
-            return _list(store) if options.command is None else _settle(store, options, parser)
+            return _list(store) if options.command is None else _settle(store, options)
+    except (ValueError, RecursionError) as error:  # no JSON, no text, nobody who says so
+        return _fail(2, f"{parser.prog}: {error}")
     except CannotSettle as error:
         return _fail(1, str(error))
     except StoreError as error:
@@ -61,13 +63,8 @@ def _list(store: SqliteStore) -> int:
     return 1 if entries else 0
 
 
-def _settle(store: SqliteStore, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    result: Any = None
-    if options.took_effect is not None:
-        try:
-            result = json.loads(options.took_effect)
-        except ValueError as error:
-            parser.error(f"--took-effect isn't JSON: {error}")
+def _settle(store: SqliteStore, options: argparse.Namespace) -> int:
+    result = None if options.took_effect is None else _result(options.took_effect)
     store.settle(
         options.key,
         took_effect=not options.no_effect,
@@ -78,6 +75,15 @@ def _settle(store: SqliteStore, options: argparse.Namespace, parser: argparse.Ar
     )
     _show({"settled": options.key, "took_effect": not options.no_effect})
     return 0
+
+
+def _result(text: str) -> Any:
+    try:
+        result = json.loads(text)
+        json.dumps(result, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--took-effect isn't JSON: {error}") from error
+    return result
 
 
 def _show(fields: dict[str, Any]) -> None:

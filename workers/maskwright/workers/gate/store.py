@@ -205,8 +205,8 @@ class SqliteStore:
     def settle(self, key: str, *, took_effect: bool, by: str, why: str, result: Any = None, scope: str = "") -> None:
         """Ends a doubt: `took_effect` and its result, which duplicates get from now on; or not, and the key is free.
 
-        `by` and `why` are kept for ever. Raises CannotSettle for a call that isn't in doubt, TypeError for a
-        result that isn't JSON.
+        `by` and `why` are kept for ever. Raises CannotSettle for a call that isn't in doubt; TypeError or ValueError
+        for a result that isn't JSON, ValueError for texts that are none.
         """
         if not by or not why:
             raise ValueError("who settles, and why, must be told")
