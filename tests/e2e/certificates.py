@@ -1,4 +1,4 @@
-"""Certificates for the tests, by the openssl command."""
+"""Certificates for the tests, by the openssl command; as RFC 5280 wants them, which Python checks from 3.13 on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-_EXTENSIONS = "subjectAltName=DNS:localhost,IP:127.0.0.1,DNS:{name}"
+_EXTENSIONS = """subjectAltName=DNS:localhost,IP:127.0.0.1,DNS:{name}
+basicConstraints=critical,CA:FALSE
+keyUsage=critical,digitalSignature
+subjectKeyIdentifier=hash
+authorityKeyIdentifier=keyid
+"""
 
 
 def _openssl(*arguments: str) -> None:
@@ -24,7 +29,7 @@ class Authority:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.certificate, self._key = folder / f"{name}.pem", folder / f"{name}.key"
-        subject = ["-subj", f"/CN={name}"]
+        subject = ["-subj", f"/CN={name}", "-addext", "keyUsage=critical,keyCertSign,cRLSign"]
         new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
         _openssl(*new, *subject, "-keyout", str(self._key), "-out", str(self.certificate))
 

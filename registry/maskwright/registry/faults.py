@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from maskwright.workers.digests import is_digest
+
 from .content import Digest
 
 
@@ -88,3 +90,10 @@ class RegistryError(Exception):
 def invalid_request(field_name: str, message: str) -> RegistryError:
     """A request whose field `field_name` can't be used."""
     return RegistryError(Reason.INVALID_REQUEST, f"{field_name}: {message}", {"field": field_name})
+
+
+def check_digest(text: str, field_name: str) -> str:
+    """The text, which names an artifact, a key or a vocabulary. Raises RegistryError INVALID_REQUEST."""
+    if not is_digest(text):
+        raise invalid_request(field_name, "must be 64 hexadecimal digits")
+    return text

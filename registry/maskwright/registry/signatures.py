@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maskwright.workers.client.signing import KEY_ID, Signature, SigningKey
-from maskwright.workers.digests import is_digest
 from maskwright.workers.rotated_files import RotatedFiles
 
 from .content import ContentStore
-from .faults import Reason, RegistryError, invalid_request
+from .faults import Reason, RegistryError, check_digest, invalid_request
 
 TABLE = "signatures"
 MAX_KEYS = 64
@@ -27,7 +26,7 @@ MAX_KEYS = 64
 
 def add_signature(content: ContentStore, artifact_hash: str, signature: Signature) -> None:
     """Keeps a signature of an artifact. Raises RegistryError INVALID_REQUEST, INVALID_SIGNATURE."""
-    check_hash(artifact_hash)
+    check_digest(artifact_hash, "artifact_hash")
     if not KEY_ID.fullmatch(signature.key_id):
         raise invalid_request("signature.key_id", "must be 16 hexadecimal digits")
     if not signature.is_of(artifact_hash):
@@ -39,7 +38,7 @@ def add_signature(content: ContentStore, artifact_hash: str, signature: Signatur
 
 def find_signatures(content: ContentStore, artifact_hash: str, key_ids: Sequence[str]) -> list[Signature]:
     """Those that there are by these keys, in their order. Costs one look-up in the store for each."""
-    check_hash(artifact_hash)
+    check_digest(artifact_hash, "artifact_hash")
     if len(key_ids) > MAX_KEYS or not all(map(KEY_ID.fullmatch, key_ids)):
         raise invalid_request("key_ids", f"at most {MAX_KEYS} of 16 hexadecimal digits")
     found = (content.find_record(TABLE, f"{artifact_hash}/{id_}") for id_ in dict.fromkeys(key_ids))
@@ -49,11 +48,6 @@ def find_signatures(content: ContentStore, artifact_hash: str, key_ids: Sequence
 def remove_signatures(content: ContentStore, artifact_hash: str) -> None:
     for key in list(content.store.list(f"{TABLE}/{artifact_hash}/")):
         content.store.delete(key)
-
-
-def check_hash(artifact_hash: str) -> None:
-    if not is_digest(artifact_hash):
-        raise invalid_request("artifact_hash", "must be 64 hexadecimal digits")
 
 
 class Signer:

@@ -1,7 +1,7 @@
 """The token automaton's pipeline: byte automaton in, tables out.
 
     flatten   the automaton as arrays, on top of the pack's
-    walk      each own control over the vocabulary: local mask and residuals
+    walk      each own control over the vocabulary: local mask and residuals, or how they differ from another's
     rests     of rests that no return tells apart one is kept, where there are many
     close     the residuals of each frame, the gather of each symbol
     contexts  (frame, stack class) pairs, breadth-first from the start
@@ -21,10 +21,11 @@ import numpy as np
 from maskwright.compiler.automaton.ir import ByteAutomaton, bytes_after_return
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
-from maskwright.compiler.tokens.beside import Base, Bases, Beside, BesideWalker
+from maskwright.compiler.tokens.beside import NO_SYMBOL, Base, Bases, Beside, BesideWalker
 from maskwright.compiler.tokens.clock import Clock
 from maskwright.compiler.tokens.contexts import Context, Layout, find_contexts
 from maskwright.compiler.tokens.factors import build_factors, may_be_lazy
+from maskwright.compiler.tokens.likeness import Likeness, choose_bases, classify, dense_controls
 from maskwright.compiler.tokens.machine import flatten
 from maskwright.compiler.tokens.masks import MaskRows, Parts
 from maskwright.compiler.tokens.merge_rests import MergedRests, merge_rests
@@ -48,6 +49,10 @@ RESTS_A_RETURN = 20_000
 """Questions to symbols, in all and for each distinct return, before it pays to merge rests first: a question takes a
 microsecond, to ask a return for all rests takes milliseconds.
 """
+DENSE_PART = 16
+"""The part of the trie's nodes that a control's walk may visit before it's worth a search for one to walk it beside."""
+MANY_DENSE = 3
+"""Such controls of a frame before it's worth to find out which are alike."""
 COMPLETE_CONTEXTS = 4_000
 """Contexts that are stored where an artifact can do without; beyond, it ships factors."""
 
@@ -170,23 +175,39 @@ def _merge_many(
 def _walk_all(a: ByteAutomaton, walker: Walker, clock: Clock) -> dict[int, Walked | Beside]:
     follow, rows = _follow_table(a)
     bases, out = Bases(a), dict[int, Walked | Beside]()
-    alone: list[int] = []
     pairs: dict[int, Base] = {}
     for c in a.own_controls():
         if a.is_final(c):
             out[c] = FINAL
         elif base := bases.find(c):
             pairs[c] = base
-        else:
-            alone.append(c)
+    likeness = _find_relatives(a, walker, pairs)
+    alone = [c for c in a.own_controls() if c not in out and c not in pairs]
     parts = {c: rows[a.frame_of(c)] for c in a.own_controls()}
     walks = walker.walk_all(alone, follow, [parts[c] for c in alone])
     for c, walked in clock.watch(zip(alone, walks, strict=True), "walk"):
         out[c] = walked
-    besides = BesideWalker(walker).walk_all([*pairs], [*pairs.values()], follow, [parts[c] for c in pairs])
+    besides = BesideWalker(walker, likeness).walk_all([*pairs], [*pairs.values()], follow, [parts[c] for c in pairs])
     for c, beside in clock.watch(zip(pairs, besides, strict=True), "walk"):
         out[c] = beside
     return out
+
+
+def _find_relatives(a: ByteAutomaton, walker: Walker, pairs: dict[int, Base]) -> Likeness:
+    """Adds to `pairs` the controls of which most of the vocabulary is asked and that are near to another one."""
+    m, heights = walker.machine, walker.tokens.heights
+    by_frame: dict[int, list[int]] = {}
+    for c in dense_controls(m, heights, len(heights.level) // DENSE_PART).tolist():
+        if c not in pairs and not a.is_final(c):
+            by_frame.setdefault(a.frame_of(c), []).append(c)
+    by_frame = {f: controls for f, controls in by_frame.items() if len(controls) >= MANY_DENSE}
+    members = [c for c in a.own_controls() if a.frame_of(c) in by_frame]
+    symbols = [s for s in range(a.first_symbol, a.n_symbols) if a.symbol(s).caller in by_frame]
+    likeness = classify(m, np.array(members, dtype=np.int32), np.array(symbols, dtype=np.int32), a.first_symbol)
+    for controls in by_frame.values():
+        chosen = choose_bases(m, likeness, heights, np.array(controls, dtype=np.int32)).tolist()
+        pairs |= {c: Base(controls[b], NO_SYMBOL) for c, b in zip(controls, chosen, strict=True) if b >= 0}
+    return likeness
 
 
 def _follow_table(a: ByteAutomaton) -> tuple[Follow, dict[int, tuple[int, int]]]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
-from maskwright.compiler.tokens.beside import Beside
+from maskwright.compiler.tokens.beside import Beside, without_base
 from maskwright.compiler.tokens.residuals import Residuals, places
 from maskwright.compiler.tokens.rows import RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, U32, FactorTables, starts
@@ -46,8 +46,7 @@ def build_factors(
     base, counts, group_place, group_row, end = [], [], [], [], []
     for c in a.own_controls():
         check()
-        w = walked[c]
-        assert isinstance(w, Walked)
+        w = without_base(walked, c)
         codes = residuals.codes[a.frame_of(c)]
         base.append(b.row(np.sort(w.local)))
         found = b.groups(w.left_token, places(codes, w.left_code), len(codes))

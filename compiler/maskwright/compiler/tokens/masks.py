@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
-from maskwright.compiler.tokens.beside import Beside
+from maskwright.compiler.tokens.beside import NO_SYMBOL, Beside
 from maskwright.compiler.tokens.clock import Clock
 from maskwright.compiler.tokens.contexts import Context, Layout
 from maskwright.compiler.tokens.prepared import PreparedVocabulary
@@ -51,6 +51,7 @@ class MaskRows:
         self.verdict = np.concatenate([parts.prepared.tables.automaton.verdict, parts.own.verdict])
         self.sources: dict[int, _Local | _Differing] = {}
         self.at: dict[int, npt.NDArray[np.int32]] = {}
+        self.bases = {w.base.control for w in self.walked.values() if isinstance(w, Beside)}
 
     def build(self, clock: Clock) -> list[U32]:
         """By context [controls of its frame], UNREACHED where decoding can't be. Raises LimitExceeded for `mask_bytes`
@@ -77,15 +78,24 @@ class MaskRows:
         stored = reached & self.prepared.tables.hot[part].astype(np.bool_) if frame < self.a.first_frame else reached
         wanted = np.flatnonzero(stored.any(axis=0)).tolist()
         if frame >= self.a.first_frame:
-            self.locate(codes, [controls[i] for i in wanted])
+            self.locate(codes, self.with_bases([controls[i] for i in wanted]))
         for i in clock.watch(wanted, "rows"):
             source = self.source(controls[i])
             for k in np.flatnonzero(stored[:, i]).tolist():
                 rows[k, i] = source.row(numbers[k]).number
-            if frame >= self.a.first_frame:
-                del self.sources[controls[i]]  # only the pack's controls are bases for later ones
+            if frame >= self.a.first_frame and controls[i] not in self.bases:
+                del self.sources[controls[i]]
         may_end = np.array([self.contexts[q].vector[at] for q in numbers], dtype=np.uint32)
         return np.where(reached, 2 * rows + may_end, np.uint32(UNREACHED))
+
+    def with_bases(self, controls: list[int]) -> list[int]:
+        """Also the own controls beside which some of these were walked."""
+        out = dict.fromkeys(controls)
+        for c in controls:
+            while isinstance(w := self.walked[c], Beside) and w.base.symbol == NO_SYMBOL:
+                c = w.base.control
+                out[c] = None
+        return list(out)
 
     def locate(self, codes: npt.NDArray[np.int64], controls: list[int]) -> None:
         """The places of all residuals of one frame's controls, found in one search."""
@@ -154,7 +164,7 @@ class _Differing:
 
     def row(self, q: int) -> Row:
         contexts = self.rows.contexts
-        pushed = contexts[q].pushes[self.base.symbol]
+        pushed = q if self.base.symbol == NO_SYMBOL else contexts[q].pushes[self.base.symbol]
         here = contexts[q].vector[self.at]
         differs = here != contexts[pushed].vector[self.base_at]
         base = self.rows.source(self.base.control).row(pushed)

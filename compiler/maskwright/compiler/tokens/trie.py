@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.tokens.kernels import fill_trie
+from maskwright.compiler.tokens.likeness import Heights, measure_heights
 from maskwright.compiler.tokens.tables import starts
 
 I32 = npt.NDArray[np.int32]
@@ -60,6 +62,10 @@ class TokenTrie:
     suffix_place: I32  # [suffixes], where in text a suffix begins
     suffix_end: I32  # [suffixes]
     longest: int
+
+    @cached_property
+    def heights(self) -> Heights:
+        return measure_heights(self.trie)
 
     @property
     def n_suffixes(self) -> int:

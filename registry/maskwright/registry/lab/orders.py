@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskwright.compiler.options import CompileOptions
-from maskwright.workers.digests import is_digest
 from maskwright.workers.sampler import SamplingOptions
 
-from ..faults import invalid_request
+from ..faults import check_digest, invalid_request
 from .examples import BY_NAME
 from .runs import MAX_STEPS
 from .sampling import Settings
@@ -126,8 +125,8 @@ def compile_request(fields: Fields) -> CompileRequest:
     options = _options(fields.take("options", dict, {}))
     fingerprint = fields.text("tokenizer", 64, "")
     fields.done()
-    if fingerprint and not is_digest(fingerprint):
-        raise invalid_request("tokenizer", "must be 64 hexadecimal digits")
+    if fingerprint:
+        check_digest(fingerprint, "tokenizer")
     return CompileRequest(kind, source, options, fingerprint or None)
 
 
@@ -154,10 +153,7 @@ def judge_request(fields: Fields) -> tuple[str, str]:
 
 
 def _digest(fields: Fields) -> str:
-    digest = fields.text("artifact", 64)
-    if not is_digest(digest):
-        raise invalid_request("artifact", "must be 64 hexadecimal digits")
-    return digest
+    return check_digest(fields.text("artifact", 64), "artifact")
 
 
 def _options(values: dict[str, Any]) -> CompileOptions:

@@ -14,12 +14,11 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 
 from maskwright.v1 import compiler_pb2, compiler_pb2_grpc, status_pb2, types_pb2
-from maskwright.workers.digests import is_digest
 
 from ..compiling import CompileFlow, CompileOrder
 from ..compiling.single_flight import Around
 from ..config import ServerConfig
-from ..faults import Reason, RegistryError, invalid_request
+from ..faults import Reason, RegistryError, check_digest, invalid_request
 from ..names import Journal
 from ..names.changes import check_served
 from ..security import current_caller
@@ -136,8 +135,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             raise RegistryError(Reason.UNKNOWN_PROFILE, message, {"profile": profile})
         if request.request_id and not _REQUEST_ID.fullmatch(request.request_id):
             raise invalid_request("request_id", "at most 128 of A-Z a-z 0-9 _ -")
-        if not is_digest(request.tokenizer_fingerprint):
-            raise invalid_request("tokenizer_fingerprint", "must be 64 hexadecimal digits")
+        check_digest(request.tokenizer_fingerprint, "tokenizer_fingerprint")
         return CompileOrder(
             source=request.source,
             kind=kind_of(request.kind),

@@ -17,12 +17,12 @@ from maskwright.v1 import registry_pb2_grpc, types_pb2
 from maskwright.workers.client.signing import Signature
 
 from ..catalog import Catalog
-from ..faults import Reason, RegistryError, invalid_request
+from ..faults import Reason, RegistryError, check_digest, invalid_request
 from ..leases import put_lease
 from ..names import Author, Changes, Entry, Journal, Name, State, check_name, namespace_of
 from ..names.changes import MAX_ARTIFACTS, check_served, find_name
 from ..security import current_caller
-from ..signatures import add_signature, check_hash, find_signatures
+from ..signatures import add_signature, find_signatures
 from ..store import StoreError
 from .messages import change_message, version_message
 
@@ -47,7 +47,7 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
         entry = await asyncio.to_thread(
             self._changes.publish,
             request.name,
-            list(request.artifact_keys),
+            [check_digest(key, "artifact_keys") for key in request.artifact_keys],
             request.note,
             _author(request.request_id),
         )
@@ -102,8 +102,8 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
 
     async def Revoke(self, request: pb.RevokeRequest, context: _Context) -> pb.RevokeResponse:
         current_caller().require("admin")
-        author = _author(request.request_id)
-        entry = await asyncio.to_thread(self._changes.revoke, request.artifact_hash, request.reason, author)
+        author, hash_ = _author(request.request_id), check_digest(request.artifact_hash, "artifact_hash")
+        entry = await asyncio.to_thread(self._changes.revoke, hash_, request.reason, author)
         return pb.RevokeResponse(revision=entry.revision)
 
     async def ListNames(self, request: pb.ListNamesRequest, context: _Context) -> pb.ListNamesResponse:
@@ -170,7 +170,7 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
             raise invalid_request("lease_id", "from 1 to 128 of A-Z a-z 0-9 _ -")
         if not LEASE_SECONDS[0] <= request.seconds <= LEASE_SECONDS[1]:
             raise invalid_request("seconds", f"from {LEASE_SECONDS[0]} to {LEASE_SECONDS[1]}")
-        hashes = list(request.artifact_hashes)
+        hashes = [check_digest(hash_, "artifact_hashes") for hash_ in request.artifact_hashes]
         if not 0 < len(hashes) <= MAX_ARTIFACTS * 16:
             raise invalid_request("artifact_hashes", f"from 1 to {MAX_ARTIFACTS * 16}")
         caller = current_caller().name
@@ -195,7 +195,7 @@ class NamesServicer(registry_pb2_grpc.RegistryServiceServicer):
         return put_lease(self._catalog.content, caller, lease_id, hashes, seconds)
 
     def _sign(self, hash_: str, signature: Signature) -> None:
-        check_hash(hash_)
+        check_digest(hash_, "artifact_hash")
         if self._catalog.artifact_by_hash(hash_) is None:
             raise RegistryError(Reason.UNKNOWN_ARTIFACT, f"no artifact {hash_!r}", {"artifact": hash_})
         self._journal.read(lambda state: check_served(state, hash_))

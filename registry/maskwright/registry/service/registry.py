@@ -11,7 +11,7 @@ from maskwright.v1 import registry_pb2
 
 from ..catalog import ArtifactRecord, Catalog
 from ..content import Digest
-from ..faults import Reason, RegistryError, invalid_request
+from ..faults import Reason, RegistryError, check_digest, invalid_request
 from ..hot_blobs import HotBlobs
 from ..names import Artifact, Journal, State, Version, check_name, namespace_of
 from ..names.changes import check_served, find_channel, find_name, find_version
@@ -160,7 +160,7 @@ class RegistryServicer(NamesServicer):
         by = request.WhichOneof("by")
         if by is None:
             raise invalid_request("by", "missing")
-        digest_of_hash(getattr(request, by), by)
+        check_digest(getattr(request, by), by)
         if by == "artifact_key":
             return self._catalog.artifact(request.artifact_key)
         return self._catalog.artifact_by_hash(request.artifact_hash)
@@ -186,11 +186,3 @@ def _check_range(request: registry_pb2.FetchRequest, found: Digest) -> None:
             f"offset {request.offset} of {found.size} bytes",
             {"offset": str(request.offset), "size": str(found.size)},
         )
-
-
-def digest_of_hash(hash_: str, field_name: str) -> Digest:
-    """A digest of unknown size; raises for what isn't a hash."""
-    try:
-        return Digest(hash_, 0)
-    except ValueError as error:
-        raise invalid_request(field_name, str(error)) from error
