@@ -7,20 +7,30 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from damage import exercise, load_and_use, put_together, resign, take_apart
+from damage import budget, exercise, load_and_use, put_together, resign, take_apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import toy
 
-from maskwright.workers import Artifact, ArtifactError, Matcher, VocabularyPack
+from maskwright.workers import (
+    Artifact,
+    ArtifactError,
+    Matcher,
+    VocabularyPack,
+    allocate_token_bitmask,
+    machine,
+    tables,
+)
 from maskwright.workers.container import narrow, read_container
 from maskwright.workers.costs import artifact_costs
 from maskwright.workers.places import Places
-from maskwright.workers.tables import AUTOMATON_SECTIONS, CONTEXT_SECTIONS, MAX_PUSHES, ROW_SECTIONS
+from maskwright.workers.tables import AUTOMATON_SECTIONS, CONTEXT_SECTIONS, MAX_PUSHES, MAX_VERDICTS, ROW_SECTIONS
 
 PACK_ONLY = (
     "token_offsets", "token_blob", "token_flags", "stop_ids", "control_row", "entry_controls", "code_count",
@@ -188,6 +198,8 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"edge_move": put(1, 2 * 5)}, "edge_move", "leaves its frame"),
     ({"edge_move": put(1, 2 * 0 + 1)}, "edge_move", "leaves its frame"),
     ({"verdict": put(1, 2)}, "verdict", "doesn't have"),
+    ({"frame_verdicts": put(0, MAX_VERDICTS), "verdict": put(1, MAX_VERDICTS)}, "frame_verdicts", "below"),
+    ({"frame_verdicts": put(0, 0xFFFFFFFF), "verdict": put(1, 0xC0000001)}, "frame_verdicts", "below"),
     ({"frame_controls": lambda a: a[::-1] * 0 + [1, 1, 1]}, "frame_controls", "sum"),
     ({"frame_symbols": lambda a: [5, 1, 1]}, "frame_symbols", "sum"),
     ({"symbol_callee": put(0, 9)}, "symbol_callee", "below"),
@@ -230,6 +242,42 @@ def test_each_rule_refuses(pack: VocabularyPack, changes: dict[str, Any], sectio
     assert reason in caught.value.reason, str(caught.value)
 
 
+@pytest.mark.parametrize("most", [0, machine.MOST_ROWS])
+def test_the_highest_verdict_is_one(pack: VocabularyPack, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(machine, "MOST_ROWS", most)
+    data = damaged(frame_verdicts=put(0, MAX_VERDICTS - 1), verdict=put(2, MAX_VERDICTS - 1))
+    assert load_and_use(data, pack)
+
+
+def test_more_numbers_than_a_move_can_tell_are_refused(pack: VocabularyPack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MAX_NUMBERS", 17)
+    with pytest.raises(ArtifactError, match="17 controls, 9 actions: too many"):
+        Artifact.from_bytes(toy().artifact, pack)
+    monkeypatch.setattr(tables, "MAX_NUMBERS", 18)
+    Artifact.from_bytes(toy().artifact, pack)
+
+
+def test_a_pack_of_many_controls_takes_memory_as_its_file_does() -> None:
+    n = 1 << 17
+    header, sections = take_apart(toy().pack)
+    for name in ("edge_count", "verdict", "control_row", "residual_count"):
+        sections[name] = narrow(np.concatenate([sections[name], np.zeros(n, np.int64)]))
+    sections["frame_controls"] = sections["frame_controls"].astype(np.uint32)
+    sections["frame_controls"][-1] += n
+    data = put_together((header, sections), compress=True)
+    assert peak_memory(lambda: VocabularyPack.from_bytes(data)) < 256 * n
+
+
+def peak_memory(run: Callable[[], object]) -> int:
+    """Bytes that are held at most while it runs, beyond those of before."""
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_an_action_pushes_a_bounded_number(pack: VocabularyPack) -> None:
     header, sections = take_apart(toy().artifact)
     listing = [1, *[4] * MAX_PUSHES]  # root calls list, list calls list, and so on
@@ -264,6 +312,30 @@ def test_returns_that_push_for_ever_end(pack: VocabularyPack) -> None:
         assert places.run(np.array([closing])).tolist() == [0]
         assert time.monotonic() - begin < 4
         assert matcher.where().may_end is False
+
+
+@pytest.mark.parametrize("target", [9, 12])
+def test_what_returns_push_is_bounded_in_questions_and_budgets_too(pack: VocabularyPack, target: int) -> None:
+    """As above, from a control that may return and may go on; at 9 that's where the pushes lead, too."""
+    header, sections = take_apart(toy().artifact)
+    action = len(toy().pack_tables.automaton.action_target) + len(sections["action_count"])
+    for name, more in (("action_count", [MAX_PUSHES]), ("action_push", [4] * MAX_PUSHES), ("action_target", [target])):
+        sections[name] = narrow(np.concatenate([sections[name], np.array(more)]))
+    sections["return_move"] = narrow(put(4, 2 * action + 2)(sections["return_move"].astype(np.uint32)))
+    sections["verdict"] = put(3, 1)(sections["verdict"])
+    artifact = Artifact.from_bytes(put_together((header, sections)), pack)
+
+    going_on = np.array([toy().vocabulary.token_bytes.index(b"a")])
+
+    def ask() -> None:
+        for text in ("[", "[["):
+            matcher = Matcher(artifact)
+            assert matcher.accept_string(text)
+            assert set(b"([abcd") <= set(matcher.expected_bytes())
+            assert Places(artifact_costs(artifact), *matcher._state[:3:2]).run(going_on)[0]
+            budget(matcher, allocate_token_bitmask(1, artifact.vocab_size))
+
+    assert peak_memory(ask) < 32 << 20
 
 
 def test_a_mask_that_the_automaton_does_not_take_is_an_error(pack: VocabularyPack) -> None:

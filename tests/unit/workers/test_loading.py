@@ -8,13 +8,25 @@ import gc
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 from toy import EXTRA, VOCAB_SIZE, toy
 
-from maskwright.workers import Artifact, ArtifactError, Matcher, PackNotFound, VocabularyPack, WrongVocabulary, rows
+from maskwright.compiler import Compiler, Vocabulary
+from maskwright.compiler.tokens import build
+from maskwright.workers import (
+    Artifact,
+    ArtifactError,
+    Matcher,
+    PackNotFound,
+    VocabularyPack,
+    WrongVocabulary,
+    allocate_token_bitmask,
+    rows,
+)
 from maskwright.workers.container import file_digest
 
 
@@ -69,6 +81,42 @@ def test_memory_grows_with_the_rows_used(pack: VocabularyPack) -> None:
     assert m.accept_string("[(()):a,")
     m.fill_next_token_bitmask(mask)
     assert before < a.memory_size_bytes < before + 100_000
+
+
+GRAMMAR = 'start: a+\na: "(" a ")" | "[" b "]" | /[a-f]{30}x/\nb: "{" a "}" | "<" b ">" | /[0-9]{9}y/\n'
+SCHEMA = {"properties": {f"key {i}": {"enum": [f"{i * 7919} {k}" for k in range(i)]} for i in range(90)}}
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("kind", ["lark", "schema"])
+def test_memory_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch, kind: str, complete: bool) -> None:
+    if not complete:
+        monkeypatch.setattr(build, "COMPLETE_CONTEXTS", 1)
+    vocabulary = Vocabulary.demo()
+    pack, compiler = VocabularyPack.from_bytes(vocabulary.pack_bytes()), Compiler(vocabulary)
+    result = compiler.compile_lark(GRAMMAR) if kind == "lark" else compiler.compile_json_schema(SCHEMA)
+    data, mask = result.to_bytes(), allocate_token_bitmask(1, pack.vocab_size)
+    texts = ["([{([<123456789y>])}])"] if kind == "lark" else [f'{{"key {i}":"{i * 7919} 1"' for i in range(2, 90)]
+
+    def use(artifact: Artifact) -> None:
+        for text in texts:
+            matcher = Matcher(artifact)
+            for byte in text.encode():
+                matcher.fill_next_token_bitmask(mask)
+                assert matcher.accept_string(bytes([byte]))
+
+    use(Artifact.from_bytes(data, pack))  # what the pack keeps
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        artifact = Artifact.from_bytes(data, pack)
+        for _ in range(2):
+            gc.collect()
+            held = tracemalloc.get_traced_memory()[0] - before + len(data)
+            assert 0.5 < artifact.memory_size_bytes / held < 2
+            use(artifact)
+    finally:
+        tracemalloc.stop()
 
 
 def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(

@@ -44,12 +44,11 @@ def by_definition(a: Automaton, control: int, byte: int) -> int:
 
 @pytest.mark.parametrize("most", [0, 1 << 20])
 @pytest.mark.parametrize("make", [toy_artifact, schema_artifact])
-def test_rows_are_what_the_tables_say(
-    monkeypatch: pytest.MonkeyPatch, most: int, make: Callable[[], Artifact]
-) -> None:
+def test_rows_are_what_the_tables_say(monkeypatch: pytest.MonkeyPatch, most: int, make: Callable[[], Artifact]) -> None:
+    monkeypatch.setattr(machine, "MOST_ROWS", most)
+    monkeypatch.setattr(machine, "MOST_PACK_ROWS", most)
     artifact = make()
     pack = artifact.pack
-    monkeypatch.setattr(machine, "MOST_ROWS", most)
     made = Machine(artifact.automaton, pack.machine)
     own = range(artifact.automaton.first_control, artifact.automaton.n_controls)
     kinds = set()

@@ -21,7 +21,7 @@ from maskwright.workers.machine import Machine
 from maskwright.workers.pack import VocabularyPack, header_text, read_identity
 from maskwright.workers.rows import RowPool
 from maskwright.workers.specials import LAZY_CONTEXTS, SPECIAL_TOKENS
-from maskwright.workers.tables import Automaton, Contexts, read_automaton, read_contexts, read_rows
+from maskwright.workers.tables import Automaton, Contexts, held_bytes, read_automaton, read_contexts, read_rows
 
 
 class Artifact:
@@ -102,10 +102,12 @@ class Artifact:
 
     @property
     def memory_size_bytes(self) -> int:
-        """Memory that this artifact holds now, the pack apart: file, lookup lists and the rows expanded so
+        """Memory that this artifact holds now, the pack apart: file, tables, lookup lists and the rows made so
         far. An estimate.
         """
-        return len(self._container.buffer) + self.machine.memory() + 8 * len(self.rows.dense) + self.rows.memory()
+        tables = held_bytes(self.automaton) + held_bytes(self.contexts)
+        lists = 40 * (len(self.row_offset) + len(self.push_offset) + len(self.context_frame))
+        return len(self._container.buffer) + tables + lists + self.machine.memory() + self.rows.memory()
 
     def frame_name(self, frame: int) -> tuple[str, str]:
         """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""

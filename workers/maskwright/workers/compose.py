@@ -84,6 +84,10 @@ class Composer:
             words[word.take(start)] |= np.bitwise_or.reduceat(bit, start)
         return words
 
+    def memory(self) -> int:
+        """Bytes of what's kept to compose rows. An estimate."""
+        return sum([bits.nbytes + 200 for bits in list(self._bits.values())])
+
     def _accepted(self, q: int) -> Bits:
         """[residuals of the context's frame, rounded up to bytes]"""
         found = self._bits.get(q)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.spelling import Spelling
-from maskwright.workers.state import Position, Stack
+from maskwright.workers.state import MAX_RETURN_PUSHES, Position, Stack
 
 Walk = Callable[[bytes, int, int, Stack], Position | None]
 LONGEST = 1 << 16
@@ -46,8 +46,8 @@ class Forced:
     def _candidates(self, control: int, stack: Stack) -> set[int]:
         """The bytes of the control's edges, and of those that it returns to."""
         artifact, found = self._artifact, set[int]()
-        machine = artifact.machine
-        for _ in range(10_000):
+        machine, spent = artifact.machine, 0
+        while True:
             automaton = artifact.automaton if control >= artifact.automaton.first_control else artifact.pack.automaton
             own = control - automaton.first_control
             for edge in range(automaton.edge_start[own], automaton.edge_start[own + 1]):
@@ -57,10 +57,11 @@ class Forced:
                 break
             symbol, context, stack = stack
             control = machine.returns[symbol][verdict]
-            if control == -1:
+            if control == -1 or spent > MAX_RETURN_PUSHES:
                 break
             if control < 0:
                 pushes, control = machine.actions[-2 - control]
+                spent += len(pushes)
                 for pushed in pushes:
                     stack = (pushed, context, stack)
         return found

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from maskwright.workers.container import Container
 from maskwright.workers.rows import RowPool
-from maskwright.workers.tables import Automaton, Reader
+from maskwright.workers.tables import Automaton, Reader, held_bytes
 
 Array = npt.NDArray[np.int64]
 
@@ -155,6 +155,14 @@ class LazyContexts:
             value = 2 * index + may_end
             self.rows[self.row_offset[context] + control] = value
         return value
+
+    def memory(self) -> int:
+        """Bytes of the factors and of the contexts made so far. An estimate."""
+        with self._lock:
+            vectors = sum(2 * v.nbytes + 350 for v in self.vectors)  # once as the key that it's found by
+            made = zip(self._known, self._made, strict=True)
+            known = sum(len(holds) + 8 * len(rows) + 450 for (_, holds), (_, rows) in made)
+            return held_bytes(self.factors) + vectors + known + 40 * (len(self.rows) + len(self.pushes))
 
     # -- rows ------------------------------------------------------------------------------------------------
 

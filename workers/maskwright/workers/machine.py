@@ -13,16 +13,17 @@ A *final* control accepts and has no edge: it returns before the next byte is se
 for others). So a token whose moves are all >= 0 stays in its frame, and the common token takes two look-ups and a
 comparison a byte.
 
-Rows of an artifact with up to `MOST_ROWS` own controls are made while it's loaded, in one vectorised step: a kilobyte
-and half a microsecond each. In a larger one they would cost more than they bring (fresh memory above all); there a row
-is a dictionary, which finds a missing move by searching the control's edges (a microsecond) and keeps it. Artifacts
-share the rows of their pack. Threads that race to make a row, a move or an action do the same work twice and store
-equal values.
+Rows of an artifact with up to `MOST_ROWS` own controls, of a pack with up to `MOST_PACK_ROWS`, are made while it's
+loaded, in one vectorised step: a kilobyte and half a microsecond each. In a larger one they would cost more than they
+bring (fresh memory above all); there a row is a dictionary, which finds a missing move by searching the control's edges
+(a microsecond) and keeps it. Artifacts share the rows of their pack. Threads that race to make a row, a move or an
+action do the same work twice and store equal values.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Protocol
@@ -35,7 +36,7 @@ from maskwright.workers.tables import Automaton
 DEAD = -1
 COLD = -(1 << 29) - 1
 FINAL = -(1 << 30)
-MOST_ROWS = 1024
+MOST_ROWS, MOST_PACK_ROWS = 1024, 1 << 14
 END = 256
 """Stands for the end of a text in a row."""
 WIDTH = END + 1
@@ -137,8 +138,11 @@ class Machine:
         n = a.n_controls - a.first_control
         final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
         self._edges = _Edges(a, final)
-        rows: list[Row] = self._make_rows(final) if n <= MOST_ROWS or base is None else [_COLD_ROW] * n
+        rows: list[Row] = self._make_rows(final) if self._is_small(n) else [_COLD_ROW] * n
         self.moves: list[Row] = base.moves + rows if base else rows
+
+    def _is_small(self, n: int) -> bool:
+        return n <= (MOST_PACK_ROWS if self._base is None else MOST_ROWS)
 
     def _make_rows(self, final: npt.NDArray[np.bool_]) -> list[Row]:
         """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
@@ -173,10 +177,13 @@ class Machine:
         own = control - self._first
         if own < 0:
             assert self._base is not None
+            move = self._base.moves[control][byte]
+            if move == COLD:
+                move = self._base.step(control, byte)
             self.moves[control] = self._base.moves[control]
-        else:
-            self.moves[control] = _FoundRow(self._edges, own)
-        return self.moves[control][byte]
+            return move
+        row = self.moves[control] = _FoundRow(self._edges, own)
+        return row[byte]
 
     def is_final(self, control: int) -> bool:
         """Whether a control returns before it sees a byte."""
@@ -184,8 +191,12 @@ class Machine:
         return (self.step(control, END) if move == COLD else move) != DEAD
 
     def memory(self) -> int:
-        """Bytes of the own tables. An estimate."""
-        own = self.moves[self._first :]
-        size = 4 * WIDTH + 200 if len(own) <= MOST_ROWS else 350
+        """Bytes of rows, actions and returns, the automaton apart. An estimate."""
+        a, own = self._automaton, self.moves[self._first :]
+        if self._is_small(len(own)):
+            rows = (4 * WIDTH + 200) * len(own)
+        else:
+            rows = sum(sys.getsizeof(row) + 32 * len(row) for row in own if isinstance(row, _FoundRow))
         lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
-        return lists + size * sum(row is not _COLD_ROW for row in own)
+        returns = 64 * (len(a.return_start) - 1) + 40 * len(a.return_move)
+        return rows + lists + returns + 2 * len(a.edge_low) + len(own)

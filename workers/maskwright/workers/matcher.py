@@ -33,10 +33,7 @@ from maskwright.workers.masks import bitmask_rows, integers
 from maskwright.workers.questions import Questions
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
 from maskwright.workers.specials import FIRST_MARK
-from maskwright.workers.state import TERMINATED, Position, Stack, State
-
-MAX_PUSHES = 10_000
-"""Symbols that returns may push in one token: an automaton that needs more is taken to run for ever."""
+from maskwright.workers.state import MAX_RETURN_PUSHES, TERMINATED, Position, Stack, State
 
 
 class Matcher(Questions):
@@ -324,7 +321,7 @@ class Matcher(Questions):
                 symbol, context, stack = stack
                 control = returns[symbol][(-3 - move) >> 1]
                 if control < 0:
-                    if control == -1 or spent > MAX_PUSHES:
+                    if control == -1 or spent > MAX_RETURN_PUSHES:
                         return None
                     pushes, control = actions[-2 - control]
                     spent += len(pushes)

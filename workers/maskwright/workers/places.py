@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.costs import NEVER, Costs
-from maskwright.workers.state import Stack
+from maskwright.workers.state import MAX_RETURN_PUSHES, Stack
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -25,8 +25,8 @@ Down = Callable[[Stack], tuple[int, ...]]
 """For an actual stack and each verdict of the frame on top: the bound once that frame has returned."""
 
 DEAD, START = 0, 1
-MAX_PUSHES = 10_000
-"""Symbols that returns may push in one go, as in the matcher: more is taken for an automaton that doesn't end."""
+MAX_CHAIN = 10_000
+"""Places that a place may return to, one after the other."""
 
 
 class Places:
@@ -90,7 +90,7 @@ class Places:
                 node, symbol = g.composites[-1 - node]
                 stack = self._push(symbol, stack)
                 pushes += 1
-            if pushes > MAX_PUSHES:
+            if pushes > MAX_RETURN_PUSHES:
                 return DEAD
             popped = self._pop(stack) if g.final[node] else None
             if popped is None:
@@ -112,15 +112,19 @@ class Places:
 
     def _prepare(self, number: int) -> None:
         """Fills the moves of a place, and first those of what it returns to."""
-        g, chain = self._graph, [number]
+        g, chain, seen, symbols = self._graph, [number], {number}, len(self._symbol)
         while True:
             control, stack = self._places[chain[-1]]
             popped = self._pop(stack) if g.verdict[control] >= 0 else None
             then = g.returns[popped[0]][g.verdict[control]] if popped else None
             under = DEAD if popped is None or then is None else self._enter(then, popped[1])
-            if self._ready[under] or under in chain or len(chain) > MAX_PUSHES:
+            if self._ready[under] or under in seen or len(chain) > MAX_CHAIN:
+                break
+            if len(self._symbol) - symbols > MAX_RETURN_PUSHES:
+                under = DEAD
                 break
             chain.append(under)
+            seen.add(under)
         for here in reversed(chain):
             control, stack = self._places[here]
             targets = [(low, high, self._enter(node, stack)) for low, high, node in g.edges[control]]

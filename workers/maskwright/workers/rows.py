@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.workers.compose import Composer
-from maskwright.workers.tables import Rows
+from maskwright.workers.tables import Rows, held_bytes
 
 if TYPE_CHECKING:
     from maskwright.workers.lazy import LazyContexts
@@ -164,6 +164,8 @@ class RowPool:
         return composer.compose(number, self.expand(composer.base_index(number))).data
 
     def memory(self) -> int:
-        """Bytes of the rows that this pool made itself. An estimate."""
+        """Bytes of the tables and of the rows that this pool made itself. An estimate."""
         own = {id(row) for row in self.dense[self._first :] if row is not None}
-        return 4 * self._words * len(own) + 64 * len(self._met)
+        composer = self._composer.memory() if self._composer else 0
+        made = (4 * self._words + 300) * len(own) + 64 * len(self._met)
+        return held_bytes(self.tables) + composer + 8 * len(self.dense) + made

@@ -12,3 +12,5 @@ or the text of `accept_string`. Entry TERMINATED: a stop token was accepted.
 """
 
 TERMINATED = 1
+MAX_RETURN_PUSHES = 10_000
+"""Symbols that returns may push in one token: an automaton that needs more is taken to run for ever."""

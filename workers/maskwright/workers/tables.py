@@ -19,7 +19,7 @@ stack or pushes, which the matcher counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,10 @@ ROW_SECTIONS = ("row_base", "patch_count", "patch_flip", "flip_step", "flip_bits
 CONTEXT_SECTIONS = ("context_frame", "context_rows", "context_push", "context_bits")
 MAX_PUSHES = 4096
 """Symbols that one action may push."""
+MAX_VERDICTS = 1 << 20
+"""Verdicts of a frame: no automaton has as many controls. Lists are made of them."""
+MAX_NUMBERS = 1 << 28
+"""Controls, and actions: what a move can say (machine.py)."""
 MAX_CHAIN = 16
 """Own rows that a row may be made of; a power of two."""
 
@@ -125,6 +129,12 @@ class Contexts:
     bits_start: I64
 
 
+def held_bytes(tables: Any) -> int:
+    """Bytes of all arrays of a dataclass, of those that are views of a file too."""
+    values = (getattr(tables, field.name) for field in fields(tables))
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+
+
 _NO_ARRAY: I64 = np.zeros(0, np.int64)
 
 
@@ -193,10 +203,12 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
     edge_start = read.starts("edge_count", len(low), len(verdict))
     push, callee = read.values("action_push"), read.values("symbol_callee")
     action_start = read.starts("action_count", len(push))
-    frame_verdicts = read.values("frame_verdicts")
+    frame_verdicts = read.values("frame_verdicts", below=MAX_VERDICTS)
     n_frames = base.n_frames + len(frame_verdicts)
     n_controls, n_symbols = base.n_controls + len(verdict), base.n_symbols + len(callee)
     n_actions = base.n_actions + len(action_start) - 1
+    if max(n_controls, n_actions) >= MAX_NUMBERS:
+        raise read.fail("verdict", f"{n_controls} controls, {n_actions} actions: too many")
     if n_symbols and not n_controls:
         raise read.fail("symbol_callee", "there are symbols, but no control")
     read.values("symbol_callee", below=n_frames)

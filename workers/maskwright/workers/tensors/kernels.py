@@ -19,6 +19,7 @@ import torch
 import triton
 import triton.language as tl
 
+from maskwright.workers.state import MAX_RETURN_PUSHES
 from maskwright.workers.tensors.state import BatchState
 from maskwright.workers.tensors.tables import DeviceTables
 
@@ -175,13 +176,11 @@ def _accept_tokens(
 
 def accept_tokens(tables: DeviceTables, state: BatchState, tokens: torch.Tensor, accepted: torch.Tensor) -> None:
     """Advances `state` by tokens, [B]; writes which were legal to `accepted`, bool [B]."""
-    from maskwright.workers.tensors.walk import MAX_PUSHES
-
     t, s = tables, state
     with _on(tokens.device):
         _accept_tokens[(len(tokens),)](
             tokens, accepted.view(torch.int8), s.control, s.context, s.entry, s.status, s.height, s.stack,
             t.class_of, t.moves, t.action_start, t.action_push, t.action_target, t.return_start, t.returns,
             t.push_offset, t.pushes, t.row_offset, t.entries, t.rows, t.is_stop, t.token_start, t.token_bytes,
-            t.vocab_size, t.rows.shape[1], s.stack.shape[1] - 1, t.moves.shape[1], MAX_PUSHES, num_warps=1,
+            t.vocab_size, t.rows.shape[1], s.stack.shape[1] - 1, t.moves.shape[1], MAX_RETURN_PUSHES, num_warps=1,
         )  # fmt: skip

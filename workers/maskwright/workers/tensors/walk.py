@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import torch
 
+from maskwright.workers.state import MAX_RETURN_PUSHES
 from maskwright.workers.tensors.state import FREE, INCONSISTENT, OVERFLOW, RUNNING, TERMINATED, BatchState
 from maskwright.workers.tensors.tables import DeviceTables
 
-MAX_PUSHES = 10_000
-"""As the matcher's: symbols that returns may push in one token."""
 TERMINATED_ENTRY = 3  # the row of stop tokens, and may end
 
 
@@ -84,7 +83,7 @@ def _round(
     returns = (move < -1) & (move & 1 == 1)
     popped = active & returns & ~empty
     move = torch.where(returns, _pop(tables, state, move, popped), move)
-    failed = active & ((move == -1) | (popped & (move < -1) & (spent > MAX_PUSHES)))
+    failed = active & ((move == -1) | (popped & (move < -1) & (spent > MAX_RETURN_PUSHES)))
     acts = active & ~failed & (move < -1)
     action = torch.where(acts, (-2 - move) >> 1, 0)
     target = tables.action_target.index_select(0, action)
@@ -137,4 +136,4 @@ def _push(tables: DeviceTables, state: BatchState, action: torch.Tensor, acts: t
         at += pushing.to(torch.int32)
 
 
-__all__ = ["FREE", "MAX_PUSHES", "accept"]
+__all__ = ["FREE", "accept"]
