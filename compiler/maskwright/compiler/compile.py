@@ -24,6 +24,7 @@ from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.rebase import rebase
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
+from maskwright.compiler.collection import rare_collection
 from maskwright.compiler.costs import costliest_place
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
@@ -229,13 +230,14 @@ class Compiler:
     ) -> CompileResult:
         begin, memory = time.perf_counter(), MemoryUse()
         deadline = time.monotonic() + self.limits.compile_seconds
-        front: _Front = front_end(deadline)
-        seconds = {"front end": time.perf_counter() - begin}
-        try:
-            self._check_memory(memory, "front end")
-            return self._finish(kind, source, front, options or self.options, deadline, seconds, memory)
-        except LimitExceeded as error:
-            raise error.near(costliest_place(front.automaton)) from None
+        with rare_collection():
+            front: _Front = front_end(deadline)
+            seconds = {"front end": time.perf_counter() - begin}
+            try:
+                self._check_memory(memory, "front end")
+                return self._finish(kind, source, front, options or self.options, deadline, seconds, memory)
+            except LimitExceeded as error:
+                raise error.near(costliest_place(front.automaton)) from None
 
     def _finish(
         self,

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from maskwright.compiler.automaton.refine import NO_RANGE, Graph, refine
+from maskwright.compiler.automaton.graph import NO_RANGE, Graph
+from maskwright.compiler.automaton.refine import refine
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
 

@@ -74,7 +74,8 @@ def test_memory_grows_with_the_rows_used(pack: VocabularyPack) -> None:
 def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
     monkeypatch: pytest.MonkeyPatch, pack: VocabularyPack
 ) -> None:
-    monkeypatch.setattr(rows, "THIN_WORDS", 0)
+    monkeypatch.setattr(rows, "SMALL_WORDS", 0)
+    monkeypatch.setattr(rows, "FEW_WORDS", -1)
     pack.rows.most = 3
     artifacts = [Artifact.from_bytes(toy().artifact, pack) for _ in range(2)]
     texts = ["[", "[a", "[a,", "[[", "[[]", "[(", "[()", "[(()", "[():", "[():a"]

@@ -1,4 +1,4 @@
-"""Every form of a row is the same row: thin, dense and composed, by fill, by bit and by definition."""
+"""Every form of a row is the same row: patched, dense and composed, by fill, by bit and by definition."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def by_definition(artifact: Artifact) -> np.ndarray:
 @pytest.mark.parametrize("most", [0, 2, 8, 1000])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_rows_are_what_they_are_defined_to_be(monkeypatch: pytest.MonkeyPatch, most: int, backwards: bool) -> None:
-    monkeypatch.setattr(rows, "THIN_WORDS", most)
+    monkeypatch.setattr(rows, "SMALL_WORDS", most)
+    monkeypatch.setattr(rows, "FEW_WORDS", most // 2)
     artifact = load(VocabularyPack.from_bytes(toy().pack))
     expected = by_definition(artifact)
     order = range(len(expected))[:: -1 if backwards else 1]
-    for _ in range(2):
+    for _ in range(3):  # patched, kept, copied
         for index in order:
             row = np.full(WORDS, 0xFFFFFFFF, np.uint32)
             artifact.rows.fill(row.data, index)

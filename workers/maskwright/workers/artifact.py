@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from maskwright.workers.compose import Composer
 from maskwright.workers.container import Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError, PackNotFound, WrongVocabulary
@@ -65,8 +63,8 @@ class Artifact:
             self.row_offset, self.push_offset = self.lazy.row_offset, self.lazy.push_offset
             self.context_rows, self.context_push = self.lazy.rows, self.lazy.pushes
             self.context_frame = self.lazy.frames
-        bare = np.flatnonzero((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1]))
         # Entries of rows without a token, where the text can't end either: no compiler makes them.
+        bare = ((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1])).nonzero()[0]
         self.empty_entries: frozenset[int] = frozenset([0, *(2 * (bare + rows.first_row + 1)).tolist()])
 
     def _read_lazy(self, n_rows: int) -> LazyContexts | None:
@@ -107,11 +105,7 @@ class Artifact:
         """Memory that this artifact holds now, the pack apart: file, lookup lists and the rows expanded so
         far. An estimate.
         """
-        machine = self.machine
-        lists = 8 * (len(machine.moves) + len(machine.final) + len(machine.returns) + len(self.rows.dense))
-        own = machine.moves[self.automaton.first_control :]
-        expanded = len({id(moves) for moves in own}) * 350
-        return len(self._container.buffer) + lists + expanded + self.rows.memory()
+        return len(self._container.buffer) + self.machine.memory() + 8 * len(self.rows.dense) + self.rows.memory()
 
     def frame_name(self, frame: int) -> tuple[str, str]:
         """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""
@@ -150,7 +144,7 @@ def _read_start(container: Container, automaton: Automaton, contexts: Contexts) 
     start: Any = container.header.get("start")
     if type(start) is not int or not 0 <= start < automaton.n_controls:
         raise ArtifactError("header", None, "the start is no control")
-    if automaton.all_control_frame[start] != contexts.frame[0]:
+    if automaton.frame_of(start) != contexts.frame[0]:
         raise ArtifactError("header", None, "the start isn't in the first context's frame")
     return start
 

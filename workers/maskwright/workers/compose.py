@@ -2,8 +2,8 @@
 accepts.
 
 The pack knows for each of its controls which tokens leave its frame, and with which residual; a context is a
-vector of bits, one for each residual of its frame. So a row is one gather of bits and one OR over the tokens of
-each word: some ten microseconds, once. The tokens of a control are put into words when it's met first, for all
+vector of bits, one for each residual of its frame. So a row is one gather of bits, and an OR of the tokens whose bit is
+set: some ten microseconds, once. What a control's tokens are in words is computed when it's met first, for all
 artifacts of the pack. Compilers leave such rows out for controls that decoding seldom meets (`hot` in the pack).
 """
 
@@ -23,18 +23,16 @@ if TYPE_CHECKING:
 
 U32 = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.intp]
+Bits = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A pack control's residual tokens by the word of the bitmask they stand in.
-
-    `word[i]` ascends without doubles; from `start[i]` on come its tokens: their bits in the word, and the places
-    of their residuals.
+    """A pack control's residual tokens, ascending: the word of the bitmask that each stands in, its bit there, and the
+    place of its residual.
     """
 
     word: Places
-    start: Places
     bit: U32
     place: Places
 
@@ -45,15 +43,14 @@ def leaving_tokens(pack: VocabularyPack, control: int) -> Leaving:
     if found is None:
         residuals = pack.residuals
         part = slice(residuals.start[control], residuals.start[control + 1])
-        token = residuals.token[part].astype(np.uint32)
-        order = np.argsort(token, kind="stable")
-        token = token[order]
-        word, bit = token >> np.uint32(5), np.uint32(1) << (token & np.uint32(31))
+        token, place = residuals.token[part].astype(np.intp), residuals.place[part].astype(np.intp)
+        if len(token) > 1 and not (token[1:] > token[:-1]).all():
+            order = token.argsort(kind="stable")
+            token, place = token[order], place[order]
+        word, bit = token >> 5, np.left_shift(np.uint32(1), (token & 31).astype(np.uint32))
         if (bit & ~pack.text_words[word]).any():
             raise ArtifactError("residual_token", None, f"control {control} has a token that isn't text")
-        start = np.flatnonzero(np.diff(word.astype(np.int64), prepend=-1))
-        place = residuals.place[part][order].astype(np.intp)
-        found = pack.leaving[control] = Leaving(word[start].astype(np.intp), start, bit, place)
+        found = pack.leaving[control] = Leaving(word, bit, place)
     return found
 
 
@@ -65,7 +62,7 @@ class Composer:
     def __init__(self, contexts: Contexts, pack: VocabularyPack) -> None:
         self._contexts, self._pack = contexts, pack
         self.count = len(contexts.composed_context)
-        self._bits: dict[int, U32] = {}
+        self._bits: dict[int, Bits] = {}
 
     def base_index(self, number: int) -> int:
         """The index (row + 1) of the pack's row that it stands on."""
@@ -76,16 +73,22 @@ class Composer:
         contexts = self._contexts
         tokens = leaving_tokens(self._pack, int(contexts.composed_control[number]))
         words = np.array(base)
-        if len(tokens.start):
-            accepted = self._accepted(int(contexts.composed_context[number]))[tokens.place]
-            words[tokens.word] |= np.bitwise_or.reduceat(tokens.bit & accepted, tokens.start)
+        accepted = self._accepted(int(contexts.composed_context[number]))
+        legal = accepted.take(tokens.place).nonzero()[0]
+        if len(legal):
+            word, bit = tokens.word.take(legal), tokens.bit.take(legal)
+            begins = np.empty(len(word), bool)
+            begins[0] = True
+            np.not_equal(word[1:], word[:-1], out=begins[1:])
+            start = begins.nonzero()[0]
+            words[word.take(start)] |= np.bitwise_or.reduceat(bit, start)
         return words
 
-    def _accepted(self, q: int) -> U32:
-        """[residuals of the context's frame, rounded up to bytes], all bits or none."""
+    def _accepted(self, q: int) -> Bits:
+        """[residuals of the context's frame, rounded up to bytes]"""
         found = self._bits.get(q)
         if found is None:
             start = self._contexts.bits_start
             packed = self._contexts.bits[start[q] : start[q + 1]]
-            found = self._bits[q] = np.negative(np.unpackbits(packed, bitorder="little").astype(np.uint32))
+            found = self._bits[q] = np.unpackbits(packed, bitorder="little").view(np.bool_)
         return found

@@ -46,7 +46,8 @@ MAX_INFLATED = 1 << 25
 """Bytes that all compressed sections of a file may declare together."""
 
 DTYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "u8": np.uint64, "i4": np.int32}
-_ITEM_BYTES = {name: np.dtype(kind).itemsize for name, kind in DTYPES.items()}
+_KINDS = {name: np.dtype(kind) for name, kind in DTYPES.items()}
+_ITEM_BYTES = {name: kind.itemsize for name, kind in _KINDS.items()}
 _ROW = (str, int, int, int, str, str)
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _COMPRESS_FROM, _WORTH = 256, 0.95
@@ -98,11 +99,11 @@ class Container:
         section = self.sections.get(name)
         if section is None:
             raise ArtifactError(name, None, "the section is missing")
-        data = self.buffer[section.offset : section.offset + section.stored]
-        if section.codec == "zlib":
-            data = memoryview(_inflate(section, data))
         # A native dtype, not "<": memoryviews index only native formats.
-        return np.frombuffer(data, dtype=DTYPES[section.dtype])
+        kind = _KINDS[section.dtype]
+        if section.codec == "raw":
+            return np.frombuffer(self.buffer, kind, section.raw // kind.itemsize, section.offset)
+        return np.frombuffer(_inflate(section, self.buffer[section.offset : section.offset + section.stored]), kind)
 
     def json(self, name: str) -> Any:
         """A section of dtype u1 as JSON. Raises ArtifactError when it isn't."""
@@ -191,12 +192,19 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
     end, inflated, limit = header_end, 0, len(buffer) - TRAILER
     for row in rows:
         section = _read_row(row)
-        if section.name in out:
-            raise ArtifactError(section.name, section.offset, "the section is there twice")
-        _check_padding(buffer, section, end, limit)
-        end = section.offset + section.stored
-        inflated += section.raw if section.codec == "zlib" else 0
-        out[section.name] = section
+        name, begin, stored, raw, codec, _ = section
+        if name in out:
+            raise ArtifactError(name, begin, "the section is there twice")
+        if begin != end + -end % ALIGN:
+            raise ArtifactError(name, begin, f"should begin at {end + -end % ALIGN}")
+        if begin + stored > limit:
+            raise ArtifactError(name, begin, f"{stored} bytes reach beyond the file")
+        if begin != end and buffer[end:begin] != _ZEROS[: begin - end]:
+            raise ArtifactError(name, end, "the padding before it isn't zero")
+        end = begin + stored
+        if codec == "zlib":
+            inflated += raw
+        out[name] = section
     if end != limit:
         raise ArtifactError("trailer", limit, f"sections end at {end}, the trailer begins at {limit}")
     if inflated > MAX_INFLATED:
@@ -205,30 +213,21 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
 
 
 def _read_row(row: Any) -> Section:
-    if not isinstance(row, list) or tuple(map(type, row)) != _ROW:
+    if type(row) is not list or tuple(map(type, row)) != _ROW:
         raise ArtifactError("header", PREAMBLE.size, "a row of the section table has a wrong form")
-    section = Section(*row)
-    if not _NAME.fullmatch(section.name):
+    name, offset, stored, raw, codec, dtype = row
+    if not _NAME.fullmatch(name):
         raise ArtifactError("header", PREAMBLE.size, "a section has an unacceptable name")
-    if section.codec not in ("raw", "zlib") or section.dtype not in DTYPES:
-        raise ArtifactError(section.name, None, f"unknown codec {section.codec[:16]!r} or dtype {section.dtype[:16]!r}")
-    if min(section.offset, section.stored, section.raw) < 0:
-        raise ArtifactError(section.name, None, "a negative offset or length")
-    if section.codec == "raw" and section.raw != section.stored:
-        raise ArtifactError(section.name, None, "stored raw, but its two lengths differ")
-    if section.raw % _ITEM_BYTES[section.dtype]:
-        raise ArtifactError(section.name, None, f"{section.raw} bytes aren't a whole number of {section.dtype}")
-    return section
-
-
-def _check_padding(buffer: memoryview, section: Section, end: int, limit: int) -> None:
-    begin = _aligned(end)
-    if section.offset != begin:
-        raise ArtifactError(section.name, section.offset, f"should begin at {begin}")
-    if section.offset + section.stored > limit:
-        raise ArtifactError(section.name, section.offset, f"{section.stored} bytes reach beyond the file")
-    if buffer[end : section.offset] != _ZEROS[: section.offset - end]:
-        raise ArtifactError(section.name, end, "the padding before it isn't zero")
+    item = _ITEM_BYTES.get(dtype)
+    if item is None or codec not in ("raw", "zlib"):
+        raise ArtifactError(name, None, f"unknown codec {codec[:16]!r} or dtype {dtype[:16]!r}")
+    if offset < 0 or stored < 0 or raw < 0:
+        raise ArtifactError(name, None, "a negative offset or length")
+    if codec == "raw" and raw != stored:
+        raise ArtifactError(name, None, "stored raw, but its two lengths differ")
+    if raw % item:
+        raise ArtifactError(name, None, f"{raw} bytes aren't a whole number of {dtype}")
+    return Section(name, offset, stored, raw, codec, dtype)
 
 
 def _aligned(n: int) -> int:

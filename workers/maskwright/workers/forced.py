@@ -56,14 +56,13 @@ class Forced:
             if verdict < 0 or stack is None:
                 break
             symbol, context, stack = stack
-            move = machine.returns[machine.return_start[symbol] + verdict]
-            if move == -1:
+            control = machine.returns[symbol][verdict]
+            if control == -1:
                 break
-            if move < 0:
-                pushes, move = machine.actions[-2 - move]  # type: ignore[misc]
+            if control < 0:
+                pushes, control = machine.actions[-2 - control]
                 for pushed in pushes:
                     stack = (pushed, context, stack)
-            control = move
         return found
 
     def text(self, position: Position, most: int = LONGEST) -> bytes:

@@ -49,7 +49,7 @@ class Graph:
         self._number: dict[tuple[int, int], int] = dict(base._number) if base else {}
         self.first_control, self.first_symbol = a.first_control, a.first_symbol
         self.first_composite = len(self.composites)
-        self.frame: list[int] = a.all_control_frame.tolist()
+        self.frame: list[int] = a.control_frames().tolist()
         self._add(a)
         self.final = [v >= 0 and not e for v, e in zip(self.verdict, self.edges, strict=True)]
 

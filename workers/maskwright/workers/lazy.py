@@ -65,7 +65,7 @@ def read_factors(container: Container, a: Automaton, first_frame: int, n_rows: i
     gather = read.values("lazy_gather", int(gather_start[-1])).astype(np.int64)
     room = np.repeat(counts[caller] + 2, counts[callee])
     read.require("lazy_gather", gather < room, "is no place of its caller's vector")
-    control_room = counts[a.all_control_frame[a.first_control :] - first_frame]
+    control_room = counts[a.control_frames()[a.first_control :] - first_frame]
     end = read.values("lazy_end", n_controls).astype(np.int64)
     read.require("lazy_end", end <= control_room, "is no place of its frame's vector")
     base = read.values("lazy_base", n_controls, n_rows + 1).astype(np.int64)

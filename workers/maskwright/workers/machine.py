@@ -1,135 +1,191 @@
-"""The byte automaton in a form that Python steps fast: for each control a dictionary of the moves used so far.
+"""The byte automaton in a form that Python steps fast: for each control a row of moves, by byte.
 
 A move is an int. For a control c and a byte b, `moves[c][b]` is
 
-    >= 0            the control to go to
+    >= 0            the control to go to, which isn't final
     DEAD (-1)       no member goes on this way
-    COLD            c has no dictionary yet: `step(c, b)` makes it and tells the move
+    COLD            c has no row yet: `step(c, b)` makes it and tells the move
     -2 - 2 * a      action a: push its symbols, go to its target           (even)
     -3 - 2 * v      c can't consume b and accepts with verdict v: pop      (odd)
+    <= FINAL        FINAL - f: go to control f, which is final
 
-A dictionary finds a missing move by searching the control's edges. Lists of all 256 moves would be faster to index,
-but cost 2 KB of fresh memory each, which most controls (those inside a literal) are never worth. `final[c]` is
-verdict + 1 of a control that accepts and has no edge: it returns before the next byte is seen. `returns` holds
-controls + 1, 0 for none, at `return_start[symbol] + verdict`. Artifacts share the dictionaries of their pack's
-controls. Threads that race to make one do the same work twice and store equal values.
+A *final* control accepts and has no edge: it returns before the next byte is seen, which `moves[c][END]` says (DEAD
+for others). So a token whose moves are all >= 0 stays in its frame, and the common token takes two look-ups and a
+comparison a byte.
+
+Rows of an artifact with up to `MOST_ROWS` own controls are made while it's loaded, in one vectorised step: a kilobyte
+and half a microsecond each. In a larger one they would cost more than they bring (fresh memory above all); there a row
+is a dictionary, which finds a missing move by searching the control's edges (a microsecond) and keeps it. Artifacts
+share the rows of their pack. Threads that race to make a row, a move or an action do the same work twice and store
+equal values.
 """
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from maskwright.workers.tables import Automaton
 
 DEAD = -1
-COLD = -(1 << 40) - 1
+COLD = -(1 << 29) - 1
+FINAL = -(1 << 30)
+MOST_ROWS = 1024
+END = 256
+"""Stands for the end of a text in a row."""
+WIDTH = END + 1
 
 Action = tuple[tuple[int, ...], int]
 """The symbols that are pushed, the control to go to."""
 
 
+class Row(Protocol):
+    """Moves of one control by byte."""
+
+    def __getitem__(self, byte: int, /) -> int: ...
+
+
+class _ColdRow:
+    """Stands for the row of a control that has none yet."""
+
+    def __getitem__(self, byte: int, /) -> int:
+        return COLD
+
+
+_COLD_ROW = _ColdRow()
+
+
 class _Edges:
-    """The own edges of an automaton, searched. `actions` is the machine's list; entries are made when an edge uses
-    them.
-    """
+    """The own edges of an automaton, searched. Views and bytes: single values of arrays take three times as long."""
 
-    __slots__ = ("_automaton", "_high", "_low", "_move", "_start", "_verdict", "actions")
+    __slots__ = ("_final", "_first", "_high", "_low", "_move", "_start", "_verdict")
 
-    def __init__(self, automaton: Automaton, actions: list[Action | None]) -> None:
-        a = self._automaton = automaton
-        self.actions = actions
+    def __init__(self, a: Automaton, final: npt.NDArray[np.bool_]) -> None:
+        self._first, self._final = a.first_control, final.tobytes()
         self._start, self._move, self._verdict = a.edge_start.data, a.edge_move.data, a.verdict.data
         self._low, self._high = a.edge_low.astype(np.uint8).tobytes(), a.edge_high.astype(np.uint8).tobytes()
 
     def find(self, own: int, byte: int) -> int:
         """The move of an own control."""
-        start = self._start[own]
-        edge = bisect_right(self._low, byte, start, self._start[own + 1]) - 1
+        start, end = self._start[own], self._start[own + 1]
+        edge = bisect_right(self._low, byte, start, end) - 1
+        if byte == END:
+            return -1 - 2 * self._verdict[own] if start == end else DEAD
         if edge < start or self._high[edge] < byte:
             return -1 - 2 * self._verdict[own]
         stored: int = self._move[edge]
-        if not stored & 1:
-            return stored >> 1
-        if self.actions[stored >> 1] is None:
-            self.actions[stored >> 1] = self.make_action(stored >> 1)
-        return -1 - stored
-
-    def make_action(self, number: int) -> Action:
-        """An own action from its tables."""
-        a, own = self._automaton, number - self._automaton.first_action
-        start, end = int(a.action_start[own]), int(a.action_start[own + 1])
-        return tuple(a.action_push[start:end].tolist()), int(a.action_target[own])
+        if stored & 1:
+            return -1 - stored
+        control = stored >> 1
+        return FINAL - control if self._final[control - self._first] else control
 
 
-class _Moves(dict[int, int]):
+class _FoundRow(dict[int, int]):
     """Moves of one control by byte; a missing one is searched and kept."""
 
-    __slots__ = ("edges", "own")
-    edges: _Edges
-    own: int
+    __slots__ = ("_edges", "_own")
+
+    def __init__(self, edges: _Edges, own: int) -> None:
+        self._edges, self._own = edges, own
 
     def __missing__(self, byte: int) -> int:
-        move = self[byte] = self.edges.find(self.own, byte)
+        move = self[byte] = self._edges.find(self._own, byte)
         return move
 
 
-class _ColdMoves(dict[int, int]):
-    """Stands for a control that has no dictionary yet."""
+class _Actions(dict[int, Action]):
+    """The actions used so far; a missing one is made of the automaton's tables, or is the base's."""
 
-    __slots__ = ()
+    def __init__(self, automaton: Automaton, base: dict[int, Action] | None) -> None:
+        super().__init__()
+        a, self._first, self._base = automaton, automaton.first_action, base
+        # Views: single values of arrays take three times as long.
+        self._tables = (a.action_start.data, a.action_push.data, a.action_target.data)
 
-    def __missing__(self, byte: int) -> int:
-        return COLD
-
-
-_COLD_MOVES = _ColdMoves()
+    def __missing__(self, number: int) -> Action:
+        own = number - self._first
+        if own < 0:
+            assert self._base is not None
+            action = self._base[number]
+        else:
+            start, push, target = self._tables
+            action = (tuple(push[start[own] : start[own + 1]]), target[own])
+        self[number] = action
+        return action
 
 
 class Machine:
-    """The executable form of an automaton, on top of its base's."""
+    """The executable form of an automaton, on top of its base's. All ids are global.
 
-    __slots__ = ("_base", "_edges", "_first_control", "actions", "final", "moves", "return_start", "returns")
+    moves: a row for each control. returns: for each symbol what follows for each verdict: a control, -1: nothing, or
+    -2 - an action. actions: by number.
+    """
+
+    __slots__ = ("_automaton", "_base", "_edges", "_first", "actions", "moves", "returns")
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
-        a, self._base = automaton, base
-        self._first_control = a.first_control
-        moves: list[dict[int, int]] = [_COLD_MOVES] * (a.n_controls - a.first_control)
-        actions: list[Action | None] = [None] * (a.n_actions - a.first_action)
-        final: list[int] = np.where(a.edge_start[1:] == a.edge_start[:-1], a.verdict, 0).tolist()
-        start: Sequence[int] = (a.return_start[:-1] + (len(base.returns) if base else 0)).tolist()
-        returns: list[int] = a.return_move.tolist()
-        self.moves: list[dict[int, int]] = base.moves + moves if base else moves
-        self.actions: list[Action | None] = base.actions + actions if base else actions
-        self.final: list[int] = base.final + final if base else final
-        self.return_start: list[int] = [*base.return_start, *start] if base else list(start)
-        self.returns: list[int] = base.returns + returns if base else returns
-        self._edges = _Edges(a, self.actions)
-        for number in {-2 - move for move in a.return_move[a.return_move < -1].tolist()}:
-            if self.actions[number] is None:
-                self.actions[number] = self._edges.make_action(number)
-        if base is None:
-            # All of them: artifacts copy the list.
-            start, push, target = a.action_start.tolist(), a.action_push.tolist(), a.action_target.tolist()
-            self.actions[:] = [(tuple(push[start[i] : start[i + 1]]), target[i]) for i in range(a.n_actions)]
+        a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
+        self.actions: dict[int, Action] = _Actions(a, base.actions if base else None)
+        start, returns = a.return_start.tolist(), a.return_move.tolist()
+        own: list[Sequence[int]] = [returns[i:j] for i, j in itertools.pairwise(start)]
+        self.returns: list[Sequence[int]] = base.returns + own if base else own
+        n = a.n_controls - a.first_control
+        final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
+        self._edges = _Edges(a, final)
+        rows: list[Row] = self._make_rows(final) if n <= MOST_ROWS or base is None else [_COLD_ROW] * n
+        self.moves: list[Row] = base.moves + rows if base else rows
+
+    def _make_rows(self, final: npt.NDArray[np.bool_]) -> list[Row]:
+        """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
+        last; the end.
+        """
+        a = self._automaton
+        n, n_edges = len(final), len(a.edge_low)
+        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
+        if n:
+            number = np.where(final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
+        counts = a.edge_start[1:] - a.edge_start[:-1]
+        origin = np.arange(0, n * WIDTH, WIDTH)
+        first = 2 * (a.edge_start + np.arange(n + 1))  # each row's first run [+ 1]
+        edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
+        base = origin.repeat(counts)
+        begin = np.empty(2 * (n + n_edges) + 1, np.int64)
+        begin[first[:-1]] = origin
+        begin[edge] = base + a.edge_low
+        begin[edge + 1] = base + a.edge_high + 1
+        last = first[1:] - 1
+        begin[last] = origin + END
+        begin[-1] = n * WIDTH
+        default = -1 - 2 * a.verdict.astype(np.int32)
+        value = default.repeat(2 * counts + 2)
+        value[edge] = np.where(is_action, -1 - a.edge_move, number)
+        value[last] = np.where(final, default, DEAD)
+        view = value.repeat(begin[1:] - begin[:-1]).data
+        return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
 
     def step(self, control: int, byte: int) -> int:
-        """The move of a control that has no dictionary yet; makes it."""
-        own = control - self._first_control
-        if own >= 0:
-            moves = _Moves()
-            moves.edges, moves.own = self._edges, own
-            move = moves[byte] = self._edges.find(own, byte)
-            self.moves[control] = moves
-            return move
-        assert self._base is not None
-        found = self._base.moves[control]
-        if found is _COLD_MOVES:
-            move = self._base.step(control, byte)
-            found = self._base.moves[control]
+        """The move of a control that has no row yet; makes it."""
+        own = control - self._first
+        if own < 0:
+            assert self._base is not None
+            self.moves[control] = self._base.moves[control]
         else:
-            move = found[byte]
-        self.moves[control] = found
-        return move
+            self.moves[control] = _FoundRow(self._edges, own)
+        return self.moves[control][byte]
+
+    def is_final(self, control: int) -> bool:
+        """Whether a control returns before it sees a byte."""
+        move = self.moves[control][END]
+        return (self.step(control, END) if move == COLD else move) != DEAD
+
+    def memory(self) -> int:
+        """Bytes of the own tables. An estimate."""
+        own = self.moves[self._first :]
+        size = 4 * WIDTH + 200 if len(own) <= MOST_ROWS else 350
+        lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
+        return lists + size * sum(row is not _COLD_ROW for row in own)

@@ -28,7 +28,7 @@ from maskwright.workers.artifact import Artifact
 from maskwright.workers.budget import Budget
 from maskwright.workers.draft import fill_tree, fill_window
 from maskwright.workers.errors import ArtifactError, DeadEndCause
-from maskwright.workers.machine import COLD, DEAD
+from maskwright.workers.machine import COLD, DEAD, END, FINAL
 from maskwright.workers.masks import bitmask_rows, integers
 from maskwright.workers.questions import Questions
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
@@ -45,9 +45,9 @@ class Matcher(Questions):
     """
 
     __slots__ = (
-        "_artifact", "_budget", "_context_rows", "_dense", "_empty", "_ending", "_final", "_mask", "_moves",
-        "_row_offset", "_rows", "_state", "_stop_bits", "_stop_text", "_stops", "_tails", "_tokens", "_unusual",
-        "_views", "stop_token_ids", "vocab_size",
+        "_accepting", "_artifact", "_budget", "_dense", "_empty", "_ending", "_mask", "_rows", "_state",
+        "_stop_bits", "_stop_text", "_stops", "_tails", "_unusual", "_views", "_walking", "stop_token_ids",
+        "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
@@ -61,14 +61,22 @@ class Matcher(Questions):
         # the text may end.
         self._ending = self._stops if artifact.has_specials else self._stop_text
         self._stop_bits = [(t >> 5, 1 << (t & 31)) for t in sorted(self._stops)]
-        self._moves, self._final, self._dense = (
-            artifact.machine.moves,
-            artifact.machine.final,
-            artifact.rows.dense,
+        machine, self._rows, self._dense = artifact.machine, artifact.rows, artifact.rows.dense
+        # What a method reads together: one look-up instead of five.
+        self._accepting = (
+            self._dense,
+            artifact.pack.token_cache,
+            machine.moves,
+            artifact.context_rows,
+            artifact.row_offset,
         )
-        self._rows = artifact.rows
-        self._context_rows, self._row_offset = artifact.context_rows, artifact.row_offset
-        self._tokens = artifact.pack.token_cache
+        self._walking = (
+            machine.moves,
+            machine.actions,
+            machine.returns,
+            artifact.context_push,
+            artifact.push_offset,
+        )
         self._budget: Budget | None = None
         self._empty = artifact.empty_entries
         self._unusual = bool(self._stop_text) or not stops
@@ -180,29 +188,30 @@ class Matcher(Questions):
             token = operator.index(token)  # numpy's integers can't be shifted with Python's; a float is no token
         if not 0 <= token < self.vocab_size:
             return False
+        dense, tokens, moves, context_rows, row_offset = self._accepting
         state = self._state
         control, context, stack, entry, _, _ = state
-        row = self._dense[entry >> 1]
+        row = dense[entry >> 1]
         bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
         if not bit or (self._ending and token in self._ending and (entry & 1 or token in self._stop_text)):
             return self._accept_stop(token)
-        data = self._tokens[token]
+        data = tokens[token]
         if data is None:
             data = self._artifact.pack.text_bytes(token)
         # Most tokens stay in their frame. Those that don't are walked again from their first byte.
-        moves, at = self._moves, control
+        at = control
         for byte in data:
             at = moves[at][byte]
             if at < 0:
                 break
-        if at >= 0 and not self._final[at]:
+        if at >= 0:
             control = at
         else:
             reached = self._walk(data, control, context, stack)
             if reached is None:
                 raise self._inconsistent(token)
             control, context, stack = reached
-        entry = self._context_rows[self._row_offset[context] + control]
+        entry = context_rows[row_offset[context] + control]
         if not entry and not (entry := self._artifact.entry(context, control)):
             raise self._inconsistent(token)
         self._state = (control, context, stack, entry, state, token)
@@ -233,8 +242,8 @@ class Matcher(Questions):
         if reached is None:
             return False
         control, context, stack = reached
-        entry = self._context_rows[self._row_offset[context] + control]
-        if not entry and not (entry := self._artifact.entry(context, control)):
+        entry = self._artifact.entry(context, control)
+        if not entry:
             return False
         self._state = (control, context, stack, entry, state, data)
         return True
@@ -289,21 +298,18 @@ class Matcher(Questions):
         """The settled position after `data`, None where no member goes on. One loop for speed: it's the
         runtime's hottest.
         """
-        moves = self._moves
-        machine, push, push_offset = (
-            self._artifact.machine,
-            self._artifact.context_push,
-            self._artifact.push_offset,
-        )
+        moves, actions, returns, push, push_offset = self._walking
         spent = 0
-        for byte in data:
+        for byte in (*data, END):
             move = moves[control][byte]
-            if move >= 0:
-                control = move
-                continue
-            while True:
+            while move < 0:
+                if move == DEAD:
+                    return (control, context, stack) if byte == END else None
+                if move <= FINAL:
+                    control = FINAL - move
+                    break
                 if not move & 1:
-                    pushes, control = machine.actions[(-2 - move) >> 1]  # type: ignore[misc]
+                    pushes, control = actions[(-2 - move) >> 1]
                     for symbol in pushes:
                         stack = (symbol, context, stack)
                         context = push[push_offset[context] + symbol] - 1
@@ -311,42 +317,26 @@ class Matcher(Questions):
                             return None
                     break
                 if move == COLD:
-                    move = machine.step(control, byte)
-                elif move == DEAD or stack is None:
-                    return None
-                else:
-                    symbol, context, stack = stack
-                    control = machine.returns[machine.return_start[symbol] + ((-3 - move) >> 1)]
-                    if control < 0:
-                        if control == -1 or spent > MAX_PUSHES:
-                            return None
-                        pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
-                        spent += len(pushes)
-                        for symbol in pushes:
-                            stack = (symbol, context, stack)
-                            context = push[push_offset[context] + symbol] - 1
-                            if context < 0 and (context := self._enter(stack)) < 0:
-                                return None
-                    move = moves[control][byte]
-                if move >= 0:
-                    control = move
-                    break
-        final = self._final
-        while final[control] and stack is not None:
-            verdict = final[control] - 1
-            symbol, context, stack = stack
-            control = machine.returns[machine.return_start[symbol] + verdict]
-            if control < 0:
-                if control == -1 or spent > MAX_PUSHES:
-                    return None
-                pushes, control = machine.actions[-2 - control]  # type: ignore[misc]
-                spent += len(pushes)
-                for symbol in pushes:
-                    stack = (symbol, context, stack)
-                    context = push[push_offset[context] + symbol] - 1
-                    if context < 0 and (context := self._enter(stack)) < 0:
+                    move = self._artifact.machine.step(control, byte)
+                    continue
+                if stack is None:
+                    return (control, context, stack) if byte == END else None
+                symbol, context, stack = stack
+                control = returns[symbol][(-3 - move) >> 1]
+                if control < 0:
+                    if control == -1 or spent > MAX_PUSHES:
                         return None
-        return control, context, stack
+                    pushes, control = actions[-2 - control]
+                    spent += len(pushes)
+                    for symbol in pushes:
+                        stack = (symbol, context, stack)
+                        context = push[push_offset[context] + symbol] - 1
+                        if context < 0 and (context := self._enter(stack)) < 0:
+                            return None
+                move = moves[control][byte]
+            else:
+                control = move
+        raise AssertionError("the end is followed by nothing")
 
     def _enter(self, stack: Stack) -> int:
         """The context that the symbol on top leads to, where it isn't known yet."""

@@ -165,7 +165,7 @@ class Questions:
     def _frames(self) -> tuple[tuple[str, str], ...]:
         """(name, pointer) from the outermost frame to the innermost."""
         automaton, stack = self._artifact.automaton, self._state[2]
-        numbers = [int(automaton.all_control_frame[self._state[0]])]
+        numbers = [automaton.frame_of(self._state[0])]
         while stack is not None:
             numbers.append(int(automaton.all_symbol_frame[stack[0]]))
             stack = stack[2]

@@ -1,27 +1,31 @@
-"""Mask rows: dense ones, and thin ones that are a dense row with a few words changed.
+"""Mask rows: dense ones, and those that are a dense row with some words changed.
 
 A dense row is a view of 32-bit words: the mask of text tokens, bit t % 32 of word t // 32. Nobody writes to
-one after it's made. A stored row is an earlier row with some words xor-ed. It is, when it's used first,
+one after it's made. A stored row is an earlier row with a patch, some words xor-ed; so a chain of at most
+`tables.MAX_CHAIN` patches leads from each row to a dense one. How a row is used:
 
-    thin      if at most `THIN_WORDS` words are xor-ed on a dense row (the states inside a literal): kept as
-              that row and the patches, since fresh memory (four pages at 128k tokens) costs more than a few
-              stores
-    composed  if it isn't stored at all: made dense by compose.py
-    dense     otherwise: a copy of the dense row it stands on, with the words xor-ed
+    patched    the first time: the dense row is copied into the bitmask, and patched there, a microsecond a patch
+    dense      then it's kept as it stands in the bitmask, and from then on it's one copy; but one patch of at most
+               `SMALL_WORDS` words (the states inside a literal) only when it's met again, since fresh memory (four
+               pages at 128k tokens) costs as much as patching
+    composed   if it isn't stored at all: made dense by compose.py
 
 Rows of a vocabulary pack are made dense once for all artifacts of the pack. Dense rows of all its artifacts
-together are bounded: beyond `DENSE_BYTES` the oldest are dropped, and made again when they're used again.
-Threads may race to make a row: they do the same work twice and store equal values; whoever reads a row that's
-dropped keeps it alive.
+together are bounded: beyond `DENSE_BYTES` the oldest are dropped. One that's still in use is kept again at its next
+use, for two microseconds more than that; so the order is that of a CLOCK without reference bits, and a hit, the
+common case, keeps no books. Threads may race to make a row: they do the same work twice and store equal values;
+whoever reads a row that's dropped keeps it alive.
 """
 
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from maskwright.workers.compose import Composer
 from maskwright.workers.tables import Rows
@@ -29,23 +33,23 @@ from maskwright.workers.tables import Rows
 if TYPE_CHECKING:
     from maskwright.workers.lazy import LazyContexts
 
-THIN_WORDS = 8
+SMALL_WORDS, FEW_WORDS = 32, 5
+"""A patch that isn't worth a dense row; one that's quicker stored word by word than by numpy."""
 DENSE_BYTES = 256 << 20
 
-Thin = tuple[memoryview, list[tuple[int, int]]]
-"""A dense row and the (word, xor) patches on it, in any order; a word may come twice."""
+U32 = npt.NDArray[np.uint32]
 
 
 class RowPool:
     """All rows of an artifact or a pack by index: row number + 1, so that 0 is the empty row.
 
-    dense: for each index the dense row, or None. thin: the rows used so far, None for those that aren't thin.
-    made: of a pack's pool, where its artifacts' dense rows are, oldest first; at most `most` of them.
+    dense: for each index the dense row, or None. made: of a pack's pool, where its artifacts' dense rows are, oldest
+    first; at most `most` of them.
     """
 
     __slots__ = (
-        "__weakref__", "_base", "_base_of", "_composer", "_first", "_first_composed", "_start", "_word", "_words",
-        "_xor", "dense", "made", "most", "tables", "thin",
+        "__weakref__", "_base", "_base_of", "_composer", "_first", "_first_composed", "_met", "_patch_word",
+        "_patch_xor", "_start", "_word", "_words", "_xor", "dense", "made", "most", "tables",
     )  # fmt: skip
 
     def __init__(
@@ -54,12 +58,14 @@ class RowPool:
         self.tables, self._words, self._base, self._composer = rows, words, base, composer
         self._first = rows.first_row + 1
         self._first_composed = self._first + len(rows.base)
+        self._patch_word, self._patch_xor = rows.patch_word, rows.patch_xor
+        # Single values are read from views: three times as fast as from arrays.
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
         self._base_of = rows.base.data
+        self._met: set[int] = set()
         own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
         empty: list[memoryview | None] = [np.zeros(words, np.uint32).data]
         self.dense: list[memoryview | None] = (base.dense if base else empty) + own
-        self.thin: dict[int, Thin | None] = {}
         self.made: deque[tuple[weakref.ref[RowPool], int]] = base.made if base else deque()
         self.most = max(DENSE_BYTES // (4 * words), 1)
 
@@ -70,24 +76,57 @@ class RowPool:
 
     def fill(self, view: memoryview, index: int) -> None:
         """Writes any row into `view`, [words] of 32 bits."""
-        thin = self.thin[index] if index in self.thin else self._make_thin(index)
-        if thin:
-            view[:] = thin[0]
-            for word, xor in thin[1]:
-                view[word] ^= xor
+        row = self.dense[index]
+        if row is not None:
+            view[:] = row
+        elif self._first <= index < self._first_composed:
+            if self._patch(view, index) and index not in self._met:
+                self._met.add(index)
+            else:
+                self._keep(index, memoryview(view.tobytes()).cast("I"))
         else:
             view[:] = self.expand(index)
 
+    def _patch(self, view: memoryview, index: int) -> bool:
+        """Writes an own stored row into `view`. Whether that's as quick as it gets."""
+        start, word, xor, first = self._start, self._patch_word, self._patch_xor, self._first
+        own = index - first
+        base = self._base_of[own]
+        begin, end = start[own], start[own + 1]
+        if not base:
+            view[:] = self.dense[0]  # type: ignore[assignment]
+            if end - begin <= FEW_WORDS:
+                for at in range(begin, end):
+                    view[self._word[at]] = self._xor[at]
+                return True
+            np.frombuffer(view, np.uint32)[word[begin:end]] = xor[begin:end]
+            return end - begin <= SMALL_WORDS
+        is_small = end - begin <= SMALL_WORDS
+        chain = [(begin, end)]
+        while (row := self.dense[base]) is None and (own := base - first) >= 0:
+            chain.append((start[own], start[own + 1]))
+            base = self._base_of[own]
+            is_small = False
+        view[:] = self.expand(base) if row is None else row
+        out = np.frombuffer(view, np.uint32)
+        if not base:
+            begin, end = chain.pop()
+            out[word[begin:end]] = xor[begin:end]
+        for begin, end in chain:
+            out[word[begin:end]] ^= xor[begin:end]
+        return is_small
+
     def bit(self, index: int, token: int) -> int:
         """Whether a token, an id within the row, is in any row."""
-        at = token >> 5
-        thin = self.thin[index] if index in self.thin else self._make_thin(index)
-        if not thin:
-            return self.expand(index)[at] >> (token & 31) & 1
-        value: int = thin[0][at]
-        for word, xor in thin[1]:
-            if word == at:
-                value ^= xor
+        at, value = token >> 5, 0
+        while (row := self.dense[index]) is None and self._first <= index < self._first_composed:
+            own = index - self._first
+            end = self._start[own + 1]
+            place = bisect_left(self._word, at, self._start[own], end)
+            if place < end and self._word[place] == at:
+                value ^= self._xor[place]
+            index = self._base_of[own]
+        value ^= (self.expand(index) if row is None else row)[at]
         return value >> (token & 31) & 1
 
     def expand(self, index: int) -> memoryview:
@@ -100,29 +139,23 @@ class RowPool:
             assert base is not None
             row = self.dense[index] = base.expand(index)
             return row
-        row = self._compose(index) if index >= self._first_composed else self._patch(index)
+        if index >= self._first_composed:
+            row = self._compose(index)
+        else:
+            row = np.empty(self._words, np.uint32).data
+            self._patch(row, index)
+        self._keep(index, row)
+        return row
+
+    def _keep(self, index: int, row: memoryview) -> None:
+        """Remembers an own row; drops the oldest of the pack's artifacts' where there are too many."""
         self.dense[index] = row
-        if base is not None:
+        if self._base is not None:
             self.made.append((weakref.ref(self), index))
-            if len(self.made) > base.most:
+            if len(self.made) > self._base.most:
                 pool, oldest = self.made.popleft()
                 if (owner := pool()) is not None:
                     owner.dense[oldest] = None
-                    owner.thin.clear()  # thin rows may stand on it
-        return row
-
-    def _patch(self, index: int) -> memoryview:
-        chain, row = self._chain(index)
-        words = np.array(row)
-        rows, start = self.tables, self._start
-        if len(chain) == 1 and row is self.dense[0]:
-            part = slice(start[chain[0]], start[chain[0] + 1])
-            words[rows.patch_word[part]] = rows.patch_xor[part]
-            return words.data
-        for own in chain:
-            part = slice(start[own], start[own + 1])
-            words[rows.patch_word[part]] ^= rows.patch_xor[part]
-        return words.data
 
     def _compose(self, index: int) -> memoryview:
         composer = self._composer
@@ -130,40 +163,7 @@ class RowPool:
         number = index - self._first_composed
         return composer.compose(number, self.expand(composer.base_index(number))).data
 
-    def _chain(self, index: int) -> tuple[list[int], memoryview]:
-        """Own rows whose patches make this row, at most `tables.MAX_CHAIN`, on top of a dense one."""
-        chain: list[int] = []
-        row = self.dense[index]
-        while row is None:
-            own = index - self._first
-            if own < 0:
-                return chain, self.expand(index)
-            chain.append(own)
-            index = self._base_of[own]
-            row = self.dense[index]
-        return chain, row
-
-    def _make_thin(self, index: int) -> Thin | None:
-        """Keeps a row as thin if it is; remembers when it isn't."""
-        start, patch_word, patch_xor = self._start, self._word, self._xor
-        pairs: list[tuple[int, int]] = []
-        at, row = index, self.dense[index]
-        while row is None:
-            own = at - self._first
-            if own < 0:
-                row = self.expand(at)
-                break
-            first, end = (start[own], start[own + 1]) if at < self._first_composed else (0, THIN_WORDS + 1)
-            if len(pairs) + end - first > THIN_WORDS:
-                self.thin[index] = None
-                return None
-            pairs.extend([(patch_word[i], patch_xor[i]) for i in range(first, end)])
-            at = self._base_of[own]
-            row = self.dense[at]
-        self.thin[index] = thin = (row, pairs)
-        return thin
-
     def memory(self) -> int:
-        """Bytes of the rows that this pool made itself, thin and dense. An estimate."""
+        """Bytes of the rows that this pool made itself. An estimate."""
         own = {id(row) for row in self.dense[self._first :] if row is not None}
-        return 4 * self._words * len(own) + 300 * len(self.thin)
+        return 4 * self._words * len(own) + 64 * len(self._met)

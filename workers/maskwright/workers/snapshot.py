@@ -138,10 +138,10 @@ def _read_state(read: _Reader, a: Artifact) -> State:
         context = above if above >= 0 else a.enter(context, symbol)
         if context < 0:
             raise SnapshotError("state", f"symbol {symbol} is never pushed there")
-    if automaton.all_control_frame[control] != frames[context]:
+    if automaton.frame_of(control) != frames[context]:
         raise SnapshotError("state", f"control {control} isn't in the frame on top")
     entry = a.entry(context, control)
-    if not entry or (stack is not None and a.machine.final[control]):
+    if not entry or (stack is not None and a.machine.is_final(control)):
         raise SnapshotError("state", f"no sequence rests in control {control} there")
     if terminated and not entry & 1:
         raise SnapshotError("state", "it has ended where no text may end")

@@ -66,10 +66,17 @@ class Automaton:
     all_frame_controls: I64  # [frames + 1]
     all_frame_symbols: I64  # [frames + 1]
     all_frame_verdicts: I64  # [frames]
-    all_control_frame: I64  # [controls]
     all_symbol_frame: I64  # [symbols] the caller's
     all_symbol_callee: I64  # [symbols]
-    all_action_frame: I64  # [actions] the frame that the first symbol belongs to
+
+    def frame_of(self, control: int) -> int:
+        """A control's frame. Cost: microseconds."""
+        return int(self.all_frame_controls.searchsorted(control, "right")) - 1
+
+    def control_frames(self) -> I64:
+        """[controls] each one's frame, made anew."""
+        counts = self.all_frame_controls[1:] - self.all_frame_controls[:-1]
+        return np.arange(self.n_frames).repeat(counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,15 @@ def empty_automaton() -> Automaton:
     """The base of an automaton that has none."""
     n, start = _NO_ARRAY, np.zeros(1, np.int64)
     counts = (0, 0, 0, 0, 0, 0, 0)
-    return Automaton(*counts, start, n, n, n, n, start, n, n, start, n, start, start, n, n, n, n, n)
+    return Automaton(*counts, start, n, n, n, n, start, n, n, start, n, start, start, n, n, n)
+
+
+def starts_of(counts: Array) -> I64:
+    """[len + 1] where each part begins, and the end of the last."""
+    out = np.empty(len(counts) + 1, np.int64)
+    out[0] = 0
+    counts.cumsum(dtype=np.int64, out=out[1:])
+    return out
 
 
 class Reader:
@@ -140,7 +155,7 @@ class Reader:
     def values(self, name: str, length: int | None = None, below: int | None = None) -> Array:
         """An unsigned section, of `length` values, each less than `below`."""
         array = self.container.array(name)
-        if array.dtype.kind != "u" or array.dtype.itemsize > 4:
+        if array.dtype.kind != "u" or array.itemsize > 4:
             raise self.fail(name, f"dtype {array.dtype} where u1, u2 or u4 is expected")
         if length is not None and len(array) != length:
             raise self.fail(name, f"{len(array)} values where {length} are expected")
@@ -150,9 +165,7 @@ class Reader:
 
     def starts(self, name: str, total: int, length: int | None = None) -> I64:
         """Counts that sum to `total`, as starts: [len + 1]."""
-        counts = self.values(name, length)
-        starts = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        starts = starts_of(self.values(name, length))
         if starts[-1] != total:
             raise self.fail(name, f"counts sum to {starts[-1]}, not {total}")
         return starts
@@ -160,18 +173,25 @@ class Reader:
     def require(self, name: str, good: Any, reason: str) -> None:
         """Every element of `good` must be true; the first that isn't is named."""
         if not good.all():
-            raise self.fail(name, f"entry {int(np.argmin(good))} {reason}")
+            raise self.fail(name, f"entry {int(good.argmin())} {reason}")
+
+    def require_ascending(self, name: str, values: Array, starts: I64, reason: str) -> None:
+        """Within each part that `starts` divides them into, the values ascend."""
+        if len(values) > 1:
+            good = values[1:] > values[:-1]
+            begins = starts[1:-1]  # a part's first value may be anything
+            good[begins[(begins > 0) & (begins < len(values))] - 1] = True
+            if not good.all():
+                raise self.fail(name, f"entry {int(good.argmin()) + 1} {reason}")
 
 
 def read_automaton(container: Container, base: Automaton) -> Automaton:
     """The automaton's own tables on top of `base`, checked. Raises ArtifactError."""
     read = Reader(container)
-    verdict = read.values("verdict")
-    edge_low = read.values("edge_low")
-    edge_start = read.starts("edge_count", len(edge_low), len(verdict))
-    push = read.values("action_push")
+    verdict, low = read.values("verdict"), read.values("edge_low")
+    edge_start = read.starts("edge_count", len(low), len(verdict))
+    push, callee = read.values("action_push"), read.values("symbol_callee")
     action_start = read.starts("action_count", len(push))
-    callee = read.values("symbol_callee")
     frame_verdicts = read.values("frame_verdicts")
     n_frames = base.n_frames + len(frame_verdicts)
     n_controls, n_symbols = base.n_controls + len(verdict), base.n_symbols + len(callee)
@@ -181,93 +201,105 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
     read.values("symbol_callee", below=n_frames)
     controls = read.starts("frame_controls", len(verdict), len(frame_verdicts))
     symbols = read.starts("frame_symbols", len(callee), len(frame_verdicts))
+    all_controls = np.concatenate((base.all_frame_controls, controls[1:] + base.n_controls))
+    all_verdicts = np.concatenate((base.all_frame_verdicts, frame_verdicts))
     own_frames = np.arange(base.n_frames, n_frames)
-    all_verdicts = np.concatenate([base.all_frame_verdicts, frame_verdicts])
-    control_frame = np.concatenate([base.all_control_frame, np.repeat(own_frames, np.diff(controls))])
-    symbol_frame = np.concatenate([base.all_symbol_frame, np.repeat(own_frames, np.diff(symbols))])
-    symbol_callee = np.concatenate([base.all_symbol_callee, callee])
-    action_frame, action_target = _read_actions(read, action_start, push, symbol_frame, symbol_callee, control_frame)
-    all_action_frame = np.concatenate([base.all_action_frame, action_frame])
-    own_frame = control_frame[base.n_controls :]
-    if (verdict > all_verdicts[own_frame]).any():
+    control_frame = own_frames.repeat(controls[1:] - controls[:-1])
+    caller = own_frames.repeat(symbols[1:] - symbols[:-1])
+    symbol_frame = np.concatenate((base.all_symbol_frame, caller))
+    symbol_callee = np.concatenate((base.all_symbol_callee, callee))
+    action_frame, action_target = _read_actions(read, action_start, push, symbol_frame, symbol_callee, all_controls)
+    if (verdict > all_verdicts[control_frame]).any():
         raise read.fail("verdict", "a verdict that its frame doesn't have")
-    edge_high, edge_move = _read_edges(read, edge_start, edge_low, own_frame, control_frame, all_action_frame)
-    return_start, return_move = _read_returns(
-        read,
-        symbol_callee[base.n_symbols :],
-        symbol_frame[base.n_symbols :],
-        all_verdicts,
-        control_frame,
-        all_action_frame,
-    )
+    targets = _Targets(read, base, control_frame, action_frame, n_controls, n_actions)
+    high = read.values("edge_high", len(low), 256)
+    read.require("edge_low", low <= high, "is above its edge_high")
+    _check_disjoint(read, edge_start, low, high)
+    move = read.values("edge_move", len(low))
+    targets.check("edge_move", move, control_frame.repeat(edge_start[1:] - edge_start[:-1]), 0)
+    counts = all_verdicts[callee]
+    return_start = starts_of(counts)
+    stored = read.values("return_move", int(return_start[-1]))
+    targets.check("return_move", stored, caller.repeat(counts), 1)
     return Automaton(
         base.n_controls, base.n_actions, base.n_symbols, n_controls, n_actions, n_symbols, n_frames,
-        edge_start, edge_low, edge_high, edge_move, verdict, action_start, push, action_target, return_start,
-        return_move, np.concatenate([base.all_frame_controls, base.n_controls + controls[1:]]),
-        np.concatenate([base.all_frame_symbols, base.n_symbols + symbols[1:]]), all_verdicts, control_frame,
-        symbol_frame, symbol_callee, all_action_frame,
+        edge_start, low, high, move.astype(np.int64), verdict, action_start, push, action_target, return_start,
+        _decode_returns(stored), all_controls, np.concatenate((base.all_frame_symbols, symbols[1:] + base.n_symbols)),
+        all_verdicts, symbol_frame, symbol_callee,
     )  # fmt: skip
 
 
 def _read_actions(
-    read: Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, control_frame: I64
+    read: Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, frame_controls: I64
 ) -> tuple[I64, Array]:
     """Each action's first frame, and its target: the symbols chain from frame to callee, and the target is
     where they end.
     """
     read.values("action_push", below=len(symbol_frame))
-    target = read.values("action_target", len(start) - 1, len(control_frame))
-    sizes = np.diff(start)
+    target = read.values("action_target", len(start) - 1, int(frame_controls[-1]))
+    sizes = start[1:] - start[:-1]
     read.require("action_count", (sizes > 0) & (sizes <= MAX_PUSHES), f"isn't from 1 to {MAX_PUSHES}")
     frames, callees = symbol_frame[push], symbol_callee[push]
-    chained = np.ones(len(push), bool)
-    chained[1:] = frames[1:] == callees[:-1]
-    chained[start[:-1]] = True
-    read.require("action_push", chained, "isn't pushed in the frame that its symbol belongs to")
+    if len(push) > len(sizes):
+        chained = np.ones(len(push), bool)
+        chained[1:] = frames[1:] == callees[:-1]
+        chained[start[:-1]] = True
+        read.require("action_push", chained, "isn't pushed in the frame that its symbol belongs to")
     lands = callees[start[1:] - 1]
-    read.require("action_target", control_frame[target] == lands, "isn't in the frame that the last symbol calls")
+    inside = (frame_controls[lands] <= target) & (target < frame_controls[lands + 1])
+    read.require("action_target", inside, "isn't in the frame that the last symbol calls")
     return frames[start[:-1]], target
 
 
-def _read_edges(
-    read: Reader, start: I64, low: Array, own_frame: I64, control_frame: I64, action_frame: I64
-) -> tuple[Array, I64]:
-    """Edges are bytes in ascending disjoint ranges; a move stays in the frame, an action's first symbol
-    belongs to it.
-    """
-    high = read.values("edge_high", len(low), 256)
-    move = read.values("edge_move", len(low)).astype(np.int64)
-    read.require("edge_low", low <= high, "is above its edge_high")
-    ascending = np.ones(len(low), bool)
-    ascending[1:] = low[1:] > high[:-1]
-    ascending[start[:-1][start[:-1] < len(low)]] = True
-    read.require("edge_low", ascending, "isn't above the edge before it")
-    number, is_action = move >> 1, (move & 1).astype(bool)
-    bound = np.where(is_action, len(action_frame), len(control_frame))
-    read.require("edge_move", number < bound, "names no control or action")
-    # A move's frame, read from one array: controls first, actions behind them.
-    frames = np.concatenate([control_frame, action_frame])[number + is_action * len(control_frame)]
-    read.require("edge_move", frames == np.repeat(own_frame, np.diff(start)), "leaves its frame without a call")
-    return high, move
+def _check_disjoint(read: Reader, start: I64, low: Array, high: Array) -> None:
+    """A control's edges are bytes in ascending disjoint ranges."""
+    good = np.empty(len(low), bool)
+    good[1:] = low[1:] > high[:-1]
+    begins = start[:-1]
+    good[begins[begins < len(low)]] = True
+    read.require("edge_low", good, "isn't above the edge before it")
 
 
-def _read_returns(
-    read: Reader, callee: I64, caller: I64, frame_verdicts: I64, control_frame: I64, action_frame: I64
-) -> tuple[I64, I64]:
-    """Each symbol has a return for each verdict of its callee: none, a control of the caller's frame, or an action
-    whose first symbol belongs to it. As moves: -1 for none, -2 - action.
+class _Targets:
+    """What edges and returns may lead to: for each own control c at 2 * c, for each own action a at 2 * a + 1, the
+    frame that it belongs to; -1 for what is the base's, or isn't there.
     """
-    counts = frame_verdicts[callee]
-    start = np.zeros(len(callee) + 1, np.int64)
-    np.cumsum(counts, out=start[1:])
-    stored = read.values("return_move", int(start[-1])).astype(np.int64)
-    number, is_action = (stored - 1) >> 1, (stored > 0) & (stored & 1 == 0)
-    bound = np.where(is_action, len(action_frame), len(control_frame))
-    read.require("return_move", (stored == 0) | (number < bound), "names no control or action")
-    frames = np.concatenate([control_frame, action_frame])[number + is_action * len(control_frame)]
-    good = (stored == 0) | (frames == np.repeat(caller, counts))
-    read.require("return_move", good, "isn't in the caller's frame")
-    return start, np.where(stored == 0, -1, np.where(is_action, -2 - number, number))
+
+    def __init__(
+        self, read: Reader, base: Automaton, control_frame: I64, action_frame: I64, n_controls: int, n_actions: int
+    ) -> None:
+        self._read, self._ends = read, (n_controls, n_actions)
+        self._first = min(base.n_controls, base.n_actions)
+        self._frame = np.full(2 * (max(self._ends) - self._first) + 2, -1, np.int32)
+        for odd, begin, frames in ((0, base.n_controls, control_frame), (1, base.n_actions, action_frame)):
+            at = 2 * (begin - self._first) + odd
+            self._frame[at : at + 2 * len(frames) : 2] = frames
+
+    def check(self, name: str, stored: Array, frame: I64, skip: int) -> None:
+        """Values below `skip` lead nowhere; others, less `skip`, lead into the frame they come from."""
+        if not len(stored):
+            return
+        place = stored.astype(np.int64)
+        place -= 2 * self._first + skip
+        found = self._frame.take(place, mode="clip") == frame  # the last place is nothing's
+        found &= place >= 0
+        if skip:
+            found |= stored == 0
+        if not found.all():
+            raise self._fail(name, stored, int(found.argmin()), skip)
+
+    def _fail(self, name: str, stored: Array, at: int, skip: int) -> ArtifactError:
+        number = (int(stored[at]) - skip) >> 1
+        exists = number < self._ends[(int(stored[at]) - skip) & 1]
+        where = "leaves its frame without a call" if not skip else "isn't in the caller's frame"
+        return self._read.fail(name, f"entry {at} {where if exists else 'names no control or action'}")
+
+
+def _decode_returns(stored: Array) -> I64:
+    """As moves: a control, -1: none, -2 - action. Stored as 2 * control + 1, 0, 2 * action + 2."""
+    wide = stored.astype(np.int64)
+    half = wide >> 1
+    return np.where(wide & 1, half, -1 - half)
 
 
 def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]) -> Rows:
@@ -276,16 +308,12 @@ def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]
     """
     read = Reader(container)
     base = read.values("row_base").astype(np.int64)
-    own = np.arange(first_row, first_row + len(base))
-    read.require("row_base", base <= own, "isn't an earlier row")
+    read.require("row_base", base <= np.arange(first_row, first_row + len(base)), "isn't an earlier row")
     _check_chains(read, base, first_row)
     word, xor = _read_flips(read, held)
     flip, start = _read_patches(read, len(base), len(word))
     word, xor = word[flip], xor[flip]
-    ascending = np.empty(len(flip), bool)
-    ascending[1:] = word[1:] > word[:-1]
-    ascending[start[:-1][start[:-1] < len(flip)]] = True
-    read.require("patch_flip", ascending, "isn't above the word before it")
+    read.require_ascending("patch_flip", word, start, "isn't above the word before it")
     return Rows(first_row, first_row + len(base), base, start, word, xor)
 
 
@@ -303,9 +331,9 @@ def _read_patches(read: Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
     """For each patch its flip, and where each row's patches begin."""
     step = read.values("patch_flip")
     start = read.starts("patch_count", len(step), n_rows)
-    total = np.zeros(len(step) + 1, np.int64)
-    step.cumsum(dtype=np.int64, out=total[1:])
-    flip = total[1:] - np.repeat(total[start[:-1]], start[1:] - start[:-1])
+    total = starts_of(step)
+    flip = total[1:]
+    flip -= total[start[:-1]].repeat(start[1:] - start[:-1])
     if len(flip) and int(flip.max()) >= n_flips:
         raise read.fail("patch_flip", f"names flip {int(flip.max())} of {n_flips}")
     return flip, start
@@ -317,7 +345,9 @@ def _check_chains(read: Reader, base: I64, first_row: int) -> None:
     """
     n = len(base)
     ancestor = np.full(n + 1, n)
-    ancestor[:n] = np.where(base > first_row, base - 1 - first_row, n)
+    ancestor[:n] = base
+    ancestor[:n] -= 1 + first_row
+    ancestor[ancestor < 0] = n
     for _ in range(MAX_CHAIN.bit_length() - 1):
         ancestor = ancestor[ancestor]
     read.require("row_base", ancestor[:n] == n, f"stands on more than {MAX_CHAIN} rows")
@@ -334,7 +364,7 @@ def read_residuals(container: Container, automaton: Automaton, vocab_size: int) 
     place = read.values("residual_place", len(token))
     used = np.flatnonzero(start[1:] > start[:-1])
     if len(used):
-        good = np.maximum.reduceat(place, start[used]) < counts[automaton.all_control_frame[used]]
+        good = np.maximum.reduceat(place, start[used]) < counts[automaton.control_frames()[used]]
         read.require("residual_place", good, "isn't among its frame's residuals")
     return Residuals(counts, start, token, place)
 
@@ -349,24 +379,27 @@ def read_contexts(container: Container, automaton: Automaton, n_rows: int, resid
     # 1 would be an end without a row: the writer has no such value.
     read.require("context_rows", stored != 1, "is neither unreached nor a row")
     controls, symbols = automaton.all_frame_controls, automaton.all_frame_symbols
-    row_counts = np.diff(controls)[frame]
-    row_start = _implied_starts(read, "context_rows", row_counts, len(stored))
-    row_offset = row_start[:-1] - controls[frame]
-    composed = np.flatnonzero(stored >> 1 == 1)
-    context = np.searchsorted(row_start, composed, "right") - 1
+    first_control, first_symbol = controls[frame], symbols[frame]
+    row_start = _implied_starts(read, "context_rows", controls[1:][frame] - first_control, len(stored))
+    row_offset = row_start[:-1] - first_control
+    composed = (stored >> 1 == 1).nonzero()[0]
+    context = row_start.searchsorted(composed, "right") - 1
     read.require("context_rows", frame[context] < len(residuals.counts), "is composed of no residuals")
-    rows = np.where(stored > 3, stored - 2, 0)
+    rows = stored - 2
+    rows[rows < 2] = 0
     rows[composed] = 2 * (n_rows + 1 + np.arange(len(composed))) + (stored[composed] & 1)
     push = read.values("context_push", below=len(frame) + 1)
-    push_counts = np.diff(symbols)[frame]
+    push_counts = symbols[1:][frame] - first_symbol
     push_start = _implied_starts(read, "context_push", push_counts, len(push))
-    push_offset = push_start[:-1] - symbols[frame]
-    symbol = np.arange(len(push)) - np.repeat(push_offset, push_counts)
-    good = push == 0
-    good |= frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
+    push_offset = push_start[:-1] - first_symbol
+    symbol = np.arange(len(push))
+    symbol -= push_offset.repeat(push_counts)
+    # The last frame answers for 0, never pushed.
+    good = frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
+    good |= push == 0
     read.require("context_push", good, "isn't a context of the frame that its symbol calls")
     counts = np.zeros(automaton.n_frames, np.int64)
-    counts[: len(residuals.counts)] = (residuals.counts + 7) // 8
+    counts[: len(residuals.counts)] = (residuals.counts + 7) >> 3
     bits = read.values("context_bits")
     if bits.dtype != np.uint8:
         raise read.fail("context_bits", "isn't bytes")
@@ -378,8 +411,7 @@ def read_contexts(container: Container, automaton: Automaton, n_rows: int, resid
 
 
 def _implied_starts(read: Reader, name: str, counts: I64, total: int) -> I64:
-    starts = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
+    starts = starts_of(counts)
     if starts[-1] != total:
         raise read.fail(name, f"{total} values where the contexts' frames need {starts[-1]}")
     return starts

@@ -171,6 +171,7 @@ class _Explorer:
         self.symbols: dict[tuple[int, Hashable, Frame], int] = {}
         self.returns: list[dict[int, int]] = []
         self.symbol_frames: list[tuple[int, Frame]] = []
+        self.externals: dict[External, tuple[int, int, int]] = {}
         self.moves: list[Move] = []
         """To each control, in its frame."""
         self.edges: dict[int, tuple[Edge, ...]] = {}
@@ -249,7 +250,7 @@ class _Explorer:
         self.returns.append({})
         self.symbol_frames.append((build.number, call.frame))
         if isinstance(call.frame, External):
-            for v in range(self.external_verdicts(call.frame)):
+            for v in range(self.external(call.frame)[2]):
                 self.resume(build, call.continuation, s, v, v)
         else:
             callee = self.enter(call.frame)
@@ -263,17 +264,18 @@ class _Explorer:
         if state is not None:
             self.returns[symbol][number] = self.control(caller, state)
 
-    def external_verdicts(self, frame: External) -> int:
-        assert self.base is not None, "an external frame needs a base"
-        return self.base.frame_info(self.base.frame_of(self.entry(frame))).verdicts
-
-    def entry(self, frame: External) -> int:
-        assert self.base is not None, "an external frame needs a base"
-        found = self.base.entries.get(frame.entry)
-        if found is None:
-            message = f"the vocabulary has no tokens for the bytes that {frame.entry!r} needs"
-            raise CompileError(Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"frame": frame.entry}))
-        return found
+    def external(self, frame: External) -> tuple[int, int, int]:
+        """Its control, frame and number of verdicts in the base."""
+        known = self.externals.get(frame)
+        if known is None:
+            assert self.base is not None, "an external frame needs a base"
+            entry = self.base.entries.get(frame.entry)
+            if entry is None:
+                message = f"the vocabulary has no tokens for the bytes that {frame.entry!r} needs"
+                raise CompileError(Diagnostic(Code.VOCABULARY_INCOMPLETE, message, detail={"frame": frame.entry}))
+            number = self.base.frame_of(entry)
+            known = self.externals[frame] = entry, number, self.base.frame_info(number).verdicts
+        return known
 
     # -- materialising -------------------------------------------------------------------------------------------
 
@@ -300,8 +302,7 @@ class _Explorer:
 
     def callee_of(self, frame: Frame) -> tuple[int, int]:
         if isinstance(frame, External):
-            assert self.base is not None
-            return self.base.frame_of(self.entry(frame)), self.external_verdicts(frame)
+            return self.external(frame)[1:]
         build = self.builds[frame]
         if self.out.verdict[build.controls[build.start] - self.out.first_control] >= 0:
             raise ValueError(f"frame {frame.name} is called and its start state accepts")
@@ -350,7 +351,7 @@ class _Explorer:
     def entry_of(self, call: Call) -> int:
         """The control that a call enters."""
         if isinstance(call.frame, External):
-            return self.entry(call.frame)
+            return self.external(call.frame)[0]
         build = self.builds[call.frame]
         return build.controls[build.start if call.at is None else call.at]
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Move(NamedTuple):
@@ -94,6 +94,8 @@ class ByteAutomaton:
     first_control: int = field(init=False)
     first_symbol: int = field(init=False)
     first_frame: int = field(init=False)
+    columns: Any = field(init=False, default=None, repr=False, compare=False)
+    """What `graph.py` makes of it, once it's asked."""
 
     def __post_init__(self) -> None:
         b = self.base  # finished, so its counts stay

@@ -17,8 +17,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from maskwright.compiler.automaton.graph import Columns, columns_of
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol, make_edges
-from maskwright.compiler.automaton.refine import NO_RANGE, Graph, refine
+from maskwright.compiler.automaton.refine import refine
 from maskwright.compiler.options import Limits
 
 
@@ -27,64 +28,15 @@ def minimise(a: ByteAutomaton, limits: Limits | None = None, deadline: float | N
 
     Raises LimitExceeded for `compile_seconds` when `deadline`, a `time.monotonic` value, passes.
     """
-    t = _Tables(a)
-    return _Quotient(a, t, refine(_graph(a, t), limits or Limits(), deadline)).lay_out()
-
-
-class _Tables:
-    """An automaton in columns: the edges of each control, then the returns of each symbol (its verdict as `low`).
-
-    As nodes the own controls are 0..n-1, the own symbols n.., moves that push come after them; the base's controls and
-    symbols are constants below 0.
-    """
-
-    def __init__(self, a: ByteAutomaton) -> None:
-        edges = list(itertools.chain.from_iterable(a.edges))
-        returns = [(v, NO_RANGE, m) for s in a.symbols for v, m in enumerate(s.returns) if m is not None]
-        low, high, made = zip(*edges, *returns, strict=True) if edges or returns else ((), (), ())
-        self.low, self.high = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
-        self.counts = [*map(len, a.edges), *(len(s.returns) - s.returns.count(None) for s in a.symbols)]
-        self.starts = list(itertools.accumulate(self.counts, initial=0))
-        numbers: dict[Move, int] = {}
-        # Equal moves are mostly one object, and identity costs less than equality.
-        objects = list(map(id, made))
-        of_object = {i: numbers.setdefault(m, len(numbers)) for i, m in dict(zip(objects, made, strict=True)).items()}
-        self.made = [of_object[i] for i in objects]
-        """The move of each line, as its number."""
-        self.moves = list(numbers)
-        n, first, first_symbol = len(a.edges), a.first_control, len(a.edges) - a.first_symbol
-        self.nodes = [
-            (
-                m.target - first if m.target >= first else -2 - 2 * m.target,
-                *[s + first_symbol if s >= a.first_symbol else -3 - 2 * s for s in m.pushes],
-            )
-            for m in self.moves
-        ]
-        """The target and the symbols of each move, as nodes."""
-        free = itertools.count(n + len(a.symbols))
-        self.node = [nodes[0] if len(nodes) == 1 else next(free) for nodes in self.nodes]
-        """Each move as a node."""
-
-
-def _graph(a: ByteAutomaton, t: _Tables) -> Graph:
-    pushing = [nodes for nodes in t.nodes if len(nodes) > 1]
-    places = [k for nodes in pushing for k in range(len(nodes))]
-    callees = [s.callee if s.callee < a.first_frame else -1 for s in a.symbols]
-    kinds = [*(3 * v for v in a.verdict), *(3 * f + 1 for f in callees), *([2] * len(pushing))]
-    return Graph(
-        kind=np.array(kinds, dtype=np.int64),
-        start=np.cumsum([0, *t.counts, *map(len, pushing)]),
-        low=np.append(t.low, np.array(places, dtype=np.int64)),
-        high=np.append(t.high, np.full(len(places), NO_RANGE)),
-        target=np.array([*map(t.node.__getitem__, t.made), *itertools.chain(*pushing)], dtype=np.int64),
-    )
+    columns = columns_of(a)
+    return _Quotient(a, columns, refine(columns.graph, limits or Limits(), deadline)).lay_out()
 
 
 class _Quotient:
     """The quotient under construction: its controls are the classes of equivalent controls in each frame, its symbols
     those between two frames. Classes are numbered together, by node of the refinement."""
 
-    def __init__(self, a: ByteAutomaton, t: _Tables, block: list[int]) -> None:
+    def __init__(self, a: ByteAutomaton, t: Columns, block: list[int]) -> None:
         self.a, self.t, self.n = a, t, len(a.edges)
         by_frame: dict[int, set[int]] = {}
         for f, b in zip(a.frame, block, strict=False):

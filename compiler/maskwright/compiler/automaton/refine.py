@@ -13,32 +13,18 @@ Looks are compared as written, hashes only find them, so the result doesn't depe
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from maskwright.compiler.automaton.graph import I64, Array, Graph, find_sources
 from maskwright.compiler.diagnostics import out_of_time
 from maskwright.compiler.jit import inlined, kernel
 from maskwright.compiler.options import Limits
 
-Array = np.ndarray[Any, Any]
-I64 = npt.NDArray[np.int64]
-
 STEPS = 1 << 20
 """Edges looked at between two looks at the clock."""
-NO_RANGE = -1
-"""As `high`: the edge has a place (in `low`) instead of a range, and no neighbour."""
-
-
-class Graph(NamedTuple):
-    """Node i has the edges start[i]..start[i + 1]: low..high, ascending, to `target`, a node or a constant below 0."""
-
-    kind: I64
-    start: I64
-    low: I64
-    high: I64
-    target: I64
 
 
 class Partition(NamedTuple):
@@ -90,7 +76,7 @@ def refine(graph: Graph, limits: Limits, deadline: float | None = None) -> list[
     n = len(graph.kind)
     if not n:
         return []
-    source_start, source = _sources(graph.start, graph.target, n)
+    source_start, source = find_sources(graph)
     p = Partition(
         block=np.zeros(n, np.int64),
         element=np.arange(n),
@@ -116,26 +102,6 @@ def refine(graph: Graph, limits: Limits, deadline: float | None = None) -> list[
             raise out_of_time(limits.compile_seconds, deadline, "minimise")
         blocks, n_dirty = _rounds(graph, source_start, source, p, groups, space, blocks, n_dirty, STEPS)
     return p.block.tolist()  # type: ignore[no-any-return]
-
-
-@kernel
-def _sources(start: Array, target: Array, n: int) -> tuple[Array, Array]:
-    """The nodes with an edge to node i: source[source_start[i]:source_start[i + 1]]."""
-    begin = np.zeros(n + 1, np.int64)
-    for t in target:
-        if t >= 0:
-            begin[t + 1] += 1
-    for i in range(n):
-        begin[i + 1] += begin[i]
-    free = begin[:-1].copy()
-    out = np.zeros(begin[n], np.int64)
-    for i in range(n):
-        for e in range(start[i], start[i + 1]):
-            t = target[e]
-            if t >= 0:
-                out[free[t]] = i
-                free[t] += 1
-    return begin, out
 
 
 @kernel

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from maskwright.compiler.automaton.graph import all_finish
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.options import Limits
@@ -96,65 +97,6 @@ def _reach_through(symbols: _Symbols, move: Move, asking: int, look) -> Bits:  #
             if above >> v & 1 and ret is not None:
                 bits |= _reach_through(symbols, ret, asking, look)
     return bits
-
-
-def all_finish(a: ByteAutomaton) -> bool:
-    """Whether every own control can finish, seen by what suffices: it accepts, or goes on to one that finishes, by a
-    call whose returns all finish. True is sure, False isn't.
-
-    A control that doesn't finish yet, and a symbol (~s) whose returns don't, wait for what stands in their way. Cost:
-    linear, but for what waits for several.
-    """
-    first, first_symbol = a.first_control, a.first_symbol
-    finishes = bytearray(v >= 0 for v in a.verdict)
-    settled = bytearray(len(a.symbols))
-    waiting: dict[int, list[int]] = {}
-    asked: set[int] = set()
-
-    def obstacle(target: int, pushes: tuple[int, ...]) -> int | None:
-        if target >= first and not finishes[target - first]:
-            return target - first
-        for s in pushes:
-            if s >= first_symbol and not settled[s - first_symbol]:
-                return first_symbol - s - 1
-        return None
-
-    def obstacles(node: int) -> set[int]:
-        """Of a control one for each way on, of a symbol the first."""
-        found: set[int] = set()
-        if node >= 0:
-            for _, _, (target, pushes) in a.edges[node]:
-                if not pushes and (target < first or finishes[target - first]):
-                    return set()
-                met = obstacle(target, pushes)
-                if met is None:
-                    return set()
-                found.add(met)
-            return found or {node}
-        for m in a.symbols[~node].returns:
-            if m is not None and (met := obstacle(*m)) is not None:
-                return {met}
-        return found
-
-    work = [c for c, yes in enumerate(finishes) if not yes]  # targets are mostly found later
-    while work:
-        node = work.pop()
-        if settled[~node] if node < 0 else finishes[node]:
-            continue
-        found = obstacles(node)
-        if found:
-            for met in found:
-                waiting.setdefault(met, []).append(node)
-                if met < 0 and met not in asked:
-                    asked.add(met)
-                    work.append(met)
-            continue
-        if node < 0:
-            settled[~node] = 1
-        else:
-            finishes[node] = 1
-        work += waiting.pop(node, ())
-    return all(finishes)
 
 
 class _Specialiser:

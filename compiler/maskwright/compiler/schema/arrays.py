@@ -74,8 +74,9 @@ class ArrayFrame(ContainerFrame):
     # -- the frame ---------------------------------------------------------------------------------
 
     def transitions(self, state: Any) -> Iterable[Transition]:
-        rest = self.layout_transitions(state)
-        return _STATES[state[0]](self, *state[1:]) if rest is None else rest
+        if type(state) is tuple and state[0] != "end":  # layout states are tuples with a type
+            return _STATES[state[0]](self, *state[1:])
+        return self.layout_transitions(state)
 
     def _start(self) -> Iterator[Transition]:
         yield Stay(OPEN, OPEN, self.gap(("open",)))

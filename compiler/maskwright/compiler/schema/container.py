@@ -73,13 +73,13 @@ class ContainerFrame:
     def line(self, depth: int) -> str:
         return "" if self.indent is None else "\n" + " " * (self.indent * depth)
 
-    def layout_transitions(self, state: Any) -> Iterable[Transition] | None:
-        """The transitions of a layout state or an end; None for a state of the frame's own."""
+    def layout_transitions(self, state: Any) -> Iterable[Transition]:
+        """The transitions of a layout state or an end."""
         if isinstance(state, Literal):
             return [state.stay()]
         if isinstance(state, Gap):
             return [Also(state.target), Call(self.values.whitespace, ("to", state.target))]
-        return [] if state[0] == "end" else None
+        return []
 
     def transitions(self, state: Any) -> Iterable[Transition]:
         raise NotImplementedError

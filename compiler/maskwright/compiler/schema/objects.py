@@ -21,7 +21,7 @@ next.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from maskwright.compiler.automaton.explore import Call, Frame, Ranges, State, Stay, Transition
@@ -245,8 +245,9 @@ class ObjectFrame(ContainerFrame):
     # -- the frame ---------------------------------------------------------------------------------
 
     def transitions(self, state: Any) -> Iterable[Transition]:
-        rest = self.layout_transitions(state)
-        return _STATES[state[0]](self, *state[1:]) if rest is None else rest
+        if type(state) is tuple and state[0] != "end":  # layout states are tuples with a type
+            return _STATES[state[0]](self, *state[1:])
+        return self.layout_transitions(state)
 
     def _start(self) -> Iterator[Transition]:
         yield Stay(0x7B, 0x7B, self.gap(("open",)))
@@ -367,7 +368,7 @@ def _languages(formulas: Formulas) -> tuple[Formula, ...]:
     return tuple(sorted((f for f in found if not f.constant), key=lambda f: f.number))
 
 
-_STATES: dict[str, Any] = {
+_STATES: dict[str, Callable[..., Iterable[Transition]]] = {
     "start": ObjectFrame._start,
     "open": ObjectFrame._open,
     "key": ObjectFrame._key_state,

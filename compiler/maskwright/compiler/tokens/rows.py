@@ -32,8 +32,11 @@ Array = np.ndarray[Any, Any]
 FEW = 4
 """Words that aren't worth a search."""
 LATEST, LEADERS = 32, 128
+LINK_WORDS = 200
 MAX_DEPTH = 10
-"""Own rows that a candidate may stand on: where a row is used, all of them are xor-ed. The format allows 16."""
+"""Own rows that a candidate may stand on: where a row is used, all of them are xor-ed. Each costs a worker as much as
+`LINK_WORDS` more words would, so a candidate must save them, or a twentieth of a row where that's less. The format allows 16 rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
     leaders = np.full((groups, LEADERS), -1, np.int64)
     n_latest, n_leaders = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     dense = np.zeros(words, np.uint32)
+    link = min(LINK_WORDS, words // 20)
     for i in range(n):
         low, high = start[i], start[i + 1]
         count = high - low
@@ -169,9 +173,12 @@ def place_rows(own_root: Array, group: Array, start: Array, word: Array, xor: Ar
         have = min(n_latest[g], LATEST)
         for j in range(have + n_leaders[g]):
             c = leaders[g, j - have] if j >= have else latest[g, j]
-            differ = differing_words(dense, count, word, xor, start[c], start[c + 1], least)
-            if differ < least:
-                least, base[i] = differ, c
+            room = least - link * (depth[c] + 1)
+            if room <= 0:
+                continue
+            differ = differing_words(dense, count, word, xor, start[c], start[c + 1], room)
+            if differ < room:
+                least, base[i] = differ + least - room, c
         if base[i] >= 0:
             depth[i] = depth[base[i]] + 1
         if depth[i] < MAX_DEPTH:

@@ -289,7 +289,7 @@ def _chain(view: View, moves: I64, returns: I64, action_target: I64, offsets: _O
     a = view.a
     verdicts = a.all_frame_verdicts[view.frames]
     first = np.cumsum(verdicts) - verdicts
-    frame = view.frame_local[a.all_control_frame[view.controls]]
+    frame = view.frame_local[a.control_frames()[view.controls]]
     node = first[frame][:, None] + np.where((moves < -1) & (moves & 1 == 1), (-3 - moves) >> 1, 0)
     callee = a.all_symbol_callee[view.symbols]
     counts = a.all_frame_verdicts[callee]
