@@ -35,7 +35,8 @@ LATEST, LEADERS = 32, 128
 LINK_WORDS = 200
 MAX_DEPTH = 10
 """Own rows that a candidate may stand on: where a row is used, all of them are xor-ed. Each costs a worker as much as
-`LINK_WORDS` more words would, so a candidate must save them, or a twentieth of a row where that's less. The format allows 16 rows.
+`LINK_WORDS` more words would, so a candidate must save them, or a twentieth of a row where that's less. The format
+allows 16 rows.
 """
 
 
