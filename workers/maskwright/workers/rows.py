@@ -202,7 +202,7 @@ class RowPool:
         composer = self._composer
         assert composer is not None
         number = index - self._first_composed
-        return composer.compose(number, self.expand(composer.base_index(number))).data
+        return composer.compose(number, self.expand(composer.base_index(number)))
 
     def memory(self) -> int:
         """Bytes of the rows that this pool made itself. An estimate."""
