@@ -69,7 +69,9 @@ class Composer:
         return int(self._pack.control_row[self._contexts.composed_control[number]]) + 1
 
     def compose(self, number: int, base: memoryview) -> memoryview:
-        """The row, dense, on its base; the base itself where nothing is added. Raises ArtifactError when the pack's residual tokens aren't all text."""
+        """The row, dense, on its base; the base itself where nothing is added. Raises ArtifactError when the pack's
+        residual tokens aren't all text.
+        """
         contexts = self._contexts
         tokens = leaving_tokens(self._pack, int(contexts.composed_control[number]))
         if not len(tokens.place):
