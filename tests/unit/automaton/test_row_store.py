@@ -7,6 +7,7 @@ import pytest
 
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
+from maskwright.compiler.tokens import likeness, rows
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, RowTables
 from maskwright.workers.tables import MAX_CHAIN
@@ -89,6 +90,21 @@ def test_stored_rows_are_those_described(seed: int) -> None:
     assert len(t.patch_word) < 0.4 * sum(len(np.unique(r.flipped >> 5)) for r in store.rows)
     assert longest_chain(t) <= MAX_CHAIN
     assert [a.dtype for a in (t.row_base, t.patch_start, t.patch_word, t.patch_xor)] == ["uint32"] * 4
+
+
+def test_chains_stay_within_what_the_format_allows() -> None:
+    """The longest there can be: rows on each other's neighbours, then local masks walked beside each other, then a row
+    of the last one's control in a context.
+    """
+    store, rng = RowStore(VOCAB, FIRST), np.random.default_rng(3)
+    tokens = np.unique(rng.integers(0, VOCAB, 6_000))
+    for _ in range(3 * rows.MAX_DEPTH):
+        tokens = np.setxor1d(tokens, rng.integers(0, VOCAB, 3))
+        deepest = store.add(NO_BASE, tokens.astype(np.int32))
+    for _ in range(likeness.MAX_DEPTH + 1):
+        deepest = store.add(deepest.number, np.sort(rng.choice(VOCAB, 3, replace=False)).astype(np.int32))
+    longest = longest_chain(store.tables())
+    assert rows.MAX_DEPTH < longest <= MAX_CHAIN == rows.MAX_DEPTH + likeness.MAX_DEPTH + 2
 
 
 def test_equal_descriptions_are_one_row() -> None:
