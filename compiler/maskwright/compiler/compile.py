@@ -26,6 +26,7 @@ from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.collection import rare_collection
 from maskwright.compiler.costs import costliest_place
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
 from maskwright.compiler.grammar.token_symbols import MARKERS, TokenSymbols
@@ -236,7 +237,7 @@ class Compiler:
         self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions
     ) -> CompileResult:
         begin, memory = time.perf_counter(), MemoryUse()
-        deadline = time.monotonic() + self.limits.compile_seconds
+        deadline = now() + self.limits.compile_seconds
         front: _Front = front_end(deadline)
         seconds = {"front end": time.perf_counter() - begin}
         try:
