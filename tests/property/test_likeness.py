@@ -73,7 +73,7 @@ def test_walks_beside_each_other_find_what_whole_walks_find(pattern: str) -> Non
     a = minimise(specialise(explore(DfaFrame(dfa))))
     walker = walker_of(a)
     follow = build.follow_bytes(a)
-    walked = build._walk_all(a, walker, Clock(Limits(), None))
+    walked, _ = build._walk_all(a, walker, Clock(Limits(), None))
     assert sum(isinstance(w, Beside) for w in walked.values()) > len(walked) // 3
     for c, w in walked.items():
         if isinstance(w, Beside):

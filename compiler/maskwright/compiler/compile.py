@@ -26,6 +26,7 @@ from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
 from maskwright.compiler.collection import rare_collection
 from maskwright.compiler.costs import costliest_place
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar import GrammarOptions, ToolFormat, build_gbnf, build_grammar, build_tools
 from maskwright.compiler.grammar.token_symbols import MARKERS, TokenSymbols
@@ -228,16 +229,22 @@ class Compiler:
     def _compile(
         self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions | None = None
     ) -> CompileResult:
-        begin, memory = time.perf_counter(), MemoryUse()
-        deadline = time.monotonic() + self.limits.compile_seconds
+        # What isn't in the result is gone when the collector is itself again, and isn't visited.
         with rare_collection():
-            front: _Front = front_end(deadline)
-            seconds = {"front end": time.perf_counter() - begin}
-            try:
-                self._check_memory(memory, "front end")
-                return self._finish(kind, source, front, options or self.options, deadline, seconds, memory)
-            except LimitExceeded as error:
-                raise error.near(costliest_place(front.automaton)) from None
+            return self._run(kind, source, front_end, options or self.options)
+
+    def _run(
+        self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions
+    ) -> CompileResult:
+        begin, memory = time.perf_counter(), MemoryUse()
+        deadline = now() + self.limits.compile_seconds
+        front: _Front = front_end(deadline)
+        seconds = {"front end": time.perf_counter() - begin}
+        try:
+            self._check_memory(memory, "front end")
+            return self._finish(kind, source, front, options, deadline, seconds, memory)
+        except LimitExceeded as error:
+            raise error.near(costliest_place(front.automaton)) from None
 
     def _finish(
         self,
@@ -269,7 +276,8 @@ class Compiler:
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
         made = Made(kind, len(source), automaton, tables, stats, pack_rows, len(data), memory.peak(), seconds)
-        return CompileResult(data, lambda: report_on(made, options, front.treatment, notes))
+        treatment = front.treatment
+        return CompileResult(data, lambda: report_on(made, options, treatment, notes))
 
     def _check_source(self, source: str | bytes) -> None:
         """Before anything is done with a text. Raises LimitExceeded."""

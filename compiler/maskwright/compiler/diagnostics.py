@@ -10,11 +10,12 @@ with an example and its cure; it's made from `diagnostic_codes.py`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from maskwright.compiler.deadline import now
 
 Severity = str  # "error" | "warning" | "note"
 
@@ -176,8 +177,8 @@ class LimitExceeded(CompileError):
 
 
 def out_of_time(seconds: float, deadline: float, stage: str, pointer: str | None = None) -> LimitExceeded:
-    """The error for a pass that found `deadline` behind it, a `time.monotonic` value; `seconds` is what was allowed."""
-    observed = round(seconds + time.monotonic() - deadline, 3)
+    """The error for a pass that found `deadline` behind it, a `deadline.now` value; `seconds` is what was allowed."""
+    observed = round(seconds + now() - deadline, 3)
     return LimitExceeded("compile_seconds", seconds, observed, stage, pointer=pointer)
 
 

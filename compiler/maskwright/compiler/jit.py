@@ -8,15 +8,39 @@ start, the same results.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.core import event
+
+from maskwright.compiler.deadline import leave_out
 
 log = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 _kernels: list[Any] = []
+
+
+class _Compilations(event.Listener):
+    """Tells `deadline` how long numba compiles. Compilations nest, and never overlap: numba holds a lock."""
+
+    def __init__(self) -> None:
+        self._depth, self._begin = 0, 0.0
+
+    def on_start(self, _: Any) -> None:
+        if not self._depth:
+            self._begin = time.monotonic()
+        self._depth += 1
+
+    def on_end(self, _: Any) -> None:
+        self._depth -= 1
+        if not self._depth:
+            leave_out(time.monotonic() - self._begin)
+
+
+event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:

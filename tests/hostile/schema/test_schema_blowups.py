@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import CompileError, LimitExceeded
 from maskwright.compiler.options import CompileOptions, Limits
 from maskwright.compiler.schema import compile_schema
@@ -93,7 +94,7 @@ def test_bounded(name: str) -> None:
             source if isinstance(source, str) else json.dumps(source),
             options,
             limits,
-            deadline=begin + SECONDS,
+            deadline=now() + SECONDS,
         )
     except LimitExceeded as e:
         assert e.limit_name and e.diagnostics

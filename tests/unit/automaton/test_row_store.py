@@ -7,6 +7,7 @@ import pytest
 
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.options import Limits
+from maskwright.compiler.tokens import likeness, rows
 from maskwright.compiler.tokens.rows import Row, RowStore
 from maskwright.compiler.tokens.tables import NO_BASE, RowTables
 from maskwright.workers.tables import MAX_CHAIN
@@ -44,11 +45,12 @@ def words_of(tokens: np.ndarray) -> np.ndarray:
     return np.packbits(padded, bitorder="little").view("<u4")
 
 
-def longest_chain(t: RowTables) -> int:
+def chains(t: RowTables) -> list[int]:
+    """The number of own rows that each row is made of."""
     chain: list[int] = []
     for base in t.row_base.tolist():
         chain.append(1 + (chain[base - FIRST] if FIRST <= base < NO_BASE else 0))
-    return max(chain, default=0)
+    return chain
 
 
 def described(seed: int, n: int) -> tuple[RowStore, list[np.ndarray]]:
@@ -87,8 +89,23 @@ def test_stored_rows_are_those_described(seed: int) -> None:
     np.testing.assert_array_equal(stored_rows(t), np.array([words_of(row) for row in whole]))
     assert store.sizes == [int(row.sum()) for row in whole]
     assert len(t.patch_word) < 0.4 * sum(len(np.unique(r.flipped >> 5)) for r in store.rows)
-    assert longest_chain(t) <= MAX_CHAIN
+    assert max(chains(t)) <= MAX_CHAIN
     assert [a.dtype for a in (t.row_base, t.patch_start, t.patch_word, t.patch_xor)] == ["uint32"] * 4
+
+
+def test_chains_stay_within_what_the_format_allows() -> None:
+    """The longest there can be: rows on each other's neighbours, then local masks walked beside each other, then a row
+    of the last one's control in a context.
+    """
+    store, rng = RowStore(VOCAB, FIRST), np.random.default_rng(3)
+    tokens = np.unique(rng.integers(0, VOCAB, 6_000))
+    for _ in range(3 * rows.MAX_DEPTH):
+        tokens = np.setxor1d(tokens, rng.integers(0, VOCAB, 40))
+        store.add(NO_BASE, tokens.astype(np.int32))
+    deepest = FIRST + int(np.argmax(chains(store.tables())))
+    for _ in range(likeness.MAX_DEPTH + 1):
+        deepest = store.add(deepest, np.sort(rng.choice(VOCAB, 3, replace=False)).astype(np.int32)).number
+    assert max(chains(store.tables())) == rows.MAX_DEPTH + 1 + likeness.MAX_DEPTH + 1 == MAX_CHAIN
 
 
 def test_equal_descriptions_are_one_row() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import LimitExceeded
 from maskwright.compiler.regular import (
     ANY_CHAR,
@@ -166,7 +167,7 @@ def test_limits_are_kept_and_named() -> None:
     found = e.value.diagnostics[0]
     assert (e.value.stage, found.pointer, found.span) == ("here", "/x", (1, 2))
     with pytest.raises(LimitExceeded) as e:
-        intersection(*exploding, budget=Budget(deadline=time.monotonic() - 1))
+        intersection(*exploding, budget=Budget(deadline=now() - 1))
     assert e.value.limit_name == "compile_seconds"
 
 

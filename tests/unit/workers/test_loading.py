@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -124,7 +125,8 @@ def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
 ) -> None:
     monkeypatch.setattr(rows, "SMALL_WORDS", 0)
     monkeypatch.setattr(rows, "FEW_WORDS", -1)
-    pack.rows.most = 3
+    recent = pack.rows.recent
+    recent.most = 3
     artifacts = [Artifact.from_bytes(toy().artifact, pack) for _ in range(2)]
     texts = ["[", "[a", "[a,", "[[", "[[]", "[(", "[()", "[(()", "[():", "[():a"]
     views: dict[str, list[int]] = {}
@@ -137,11 +139,36 @@ def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
                 m.fill_next_token_bitmask(mask)
                 assert views.setdefault(text, mask[0].tolist()) == mask[0].tolist()
             first = pack.rows.n_rows + 1
-            assert sum(row is not None for b in artifacts for row in b.rows.dense[first:]) <= 3
-    assert len(pack.rows.made) == 3
+            assert sum(row is not None for b in artifacts for row in b.rows.dense[first:]) <= 2
+            assert sum(len(b.rows.aside) for b in artifacts) <= 1
+    assert len(recent) == 3
+    kept = [weakref.ref(a) for a in artifacts]
     del artifacts, a, m
     gc.collect()
-    assert all(pool() is None for pool, _ in pack.rows.made)
+    assert all(a() is None for a in kept)  # the queues keep no artifact alive
+
+
+def test_the_rows_least_recently_used_are_dropped(monkeypatch: pytest.MonkeyPatch, pack: VocabularyPack) -> None:
+    monkeypatch.setattr(rows, "SMALL_WORDS", 0)
+    monkeypatch.setattr(rows, "FEW_WORDS", -1)
+    pack.rows.recent.most = 6
+    pool, view = Artifact.from_bytes(toy().artifact, pack).rows, np.zeros(10, np.uint32).data
+
+    def held(index: int) -> memoryview | None:
+        return pool.dense[index] or pool.aside.get(index)
+
+    often, *others = range(pack.rows.n_rows + 1, len(pool.dense))
+    assert len(others) > 12
+    pool.fill(view, often)
+    row = held(often)
+    for done, index in enumerate(3 * others):
+        pool.fill(view, index)
+        if done % 2:
+            pool.fill(view, often)
+        assert row is not None and held(often) is row
+        assert sum(held(i) is not None for i in others) <= 6
+    left = [i for i in others if held(i) is not None]
+    assert len(left) >= 4 and left == others[-len(left) :]
 
 
 def test_the_pack_is_found_beside_the_artifact_or_in_the_cache(

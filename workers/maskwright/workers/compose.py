@@ -68,21 +68,26 @@ class Composer:
         """The index (row + 1) of the pack's row that it stands on."""
         return int(self._pack.control_row[self._contexts.composed_control[number]]) + 1
 
-    def compose(self, number: int, base: memoryview) -> U32:
-        """The row, dense, on its base. Raises ArtifactError when the pack's residual tokens aren't all text."""
+    def compose(self, number: int, base: memoryview) -> memoryview:
+        """The row, dense, on its base; the base itself where nothing is added. Raises ArtifactError when the pack's
+        residual tokens aren't all text.
+        """
         contexts = self._contexts
         tokens = leaving_tokens(self._pack, int(contexts.composed_control[number]))
-        words = np.array(base)
+        if not len(tokens.place):
+            return base
         accepted = self._accepted(int(contexts.composed_context[number]))
         legal = accepted.take(tokens.place).nonzero()[0]
-        if len(legal):
-            word, bit = tokens.word.take(legal), tokens.bit.take(legal)
-            begins = np.empty(len(word), bool)
-            begins[0] = True
-            np.not_equal(word[1:], word[:-1], out=begins[1:])
-            start = begins.nonzero()[0]
-            words[word.take(start)] |= np.bitwise_or.reduceat(bit, start)
-        return words
+        if not len(legal):
+            return base
+        word, bit = tokens.word.take(legal), tokens.bit.take(legal)
+        begins = np.empty(len(word), bool)
+        begins[0] = True
+        np.not_equal(word[1:], word[:-1], out=begins[1:])
+        start = begins.nonzero()[0]
+        words = np.array(base)
+        words[word.take(start)] |= np.bitwise_or.reduceat(bit, start)
+        return words.data
 
     def memory(self) -> int:
         """Bytes of what's kept to compose rows. An estimate."""

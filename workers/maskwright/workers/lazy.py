@@ -170,10 +170,10 @@ class LazyContexts:
         """The index of the row that a made row stands on."""
         return int(self.factors.base[self._made[number][0]])
 
-    def compose(self, number: int, base: memoryview) -> npt.NDArray[np.uint32]:
+    def compose(self, number: int, base: memoryview) -> memoryview:
         """A made row, dense, on its base."""
         assert self._pool is not None
         words = np.array(base)
         for index in self._made[number][1].tolist():
             words |= np.frombuffer(self._pool.expand(index), np.uint32)
-        return words
+        return words.data

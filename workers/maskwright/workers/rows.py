@@ -11,14 +11,13 @@ one after it's made. A stored row is an earlier row with a patch, some words xor
     composed   if it isn't stored at all: made dense by compose.py
 
 Rows of a vocabulary pack are made dense once for all artifacts of the pack. Dense rows of all its artifacts
-together are bounded: beyond `DENSE_BYTES` the oldest are dropped. One that's still in use is kept again at its next
-use, for two microseconds more than that; so the order is that of a CLOCK without reference bits, and a hit, the
-common case, keeps no books. Threads may race to make a row: they do the same work twice and store equal values;
-whoever reads a row that's dropped keeps it alive.
+together are bounded by `DENSE_BYTES`, and the least recently used are dropped: see `Recent`. Threads may race to make a
+row: they do the same work twice and store equal values; whoever reads a row that's dropped keeps it alive.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from bisect import bisect_left
 from collections import deque
@@ -40,16 +39,51 @@ DENSE_BYTES = 256 << 20
 U32 = npt.NDArray[np.uint32]
 
 
+class Recent:
+    """The dense rows of a pack's artifacts that were used lately, at most `most`.
+
+    Two queues of half that size. New rows enter the first; who leaves it is set aside (`RowPool.aside`) and enters the
+    second; who's used there goes back to the first, and who leaves the second unused is dropped. So a row that's used
+    once in as many new rows as a queue holds is never made twice, as with a list in order of use, but a hit, the common
+    case, keeps no books.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._new: deque[tuple[weakref.ref[RowPool], int]] = deque()
+        self._aside: deque[tuple[weakref.ref[RowPool], int]] = deque()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._aside)
+
+    def add(self, pool: RowPool, index: int) -> None:
+        """A row that has just been made, or is used again."""
+        with self._lock:
+            self._new.append((weakref.ref(pool), index))
+            if len(self._new) <= (self.most + 1) // 2:
+                return
+            oldest = self._new.popleft()
+            if (owner := oldest[0]()) is not None and (row := owner.dense[oldest[1]]) is not None:
+                owner.aside[oldest[1]] = row
+                owner.dense[oldest[1]] = None
+                self._aside.append(oldest)
+            if len(self._aside) > self.most // 2:
+                left, index = self._aside.popleft()
+                if (owner := left()) is not None:
+                    owner.aside.pop(index, None)
+
+
 class RowPool:
     """All rows of an artifact or a pack by index: row number + 1, so that 0 is the empty row.
 
-    dense: for each index the dense row, or None. made: of a pack's pool, where its artifacts' dense rows are, oldest
-    first; at most `most` of them.
+    dense: for each index the dense row, or None. aside: rows that will be dropped unless they're used. recent: of a
+    pack's pool, for all its artifacts.
     """
 
     __slots__ = (
         "__weakref__", "_base", "_base_of", "_composer", "_first", "_first_composed", "_met", "_patch_word",
-        "_patch_xor", "_start", "_word", "_words", "_xor", "dense", "made", "most", "tables",
+        "_patch_xor", "_start", "_word", "_words", "_xor", "aside", "dense", "recent", "tables",
     )  # fmt: skip
 
     def __init__(
@@ -66,8 +100,8 @@ class RowPool:
         own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
         empty: list[memoryview | None] = [np.zeros(words, np.uint32).data]
         self.dense: list[memoryview | None] = (base.dense if base else empty) + own
-        self.made: deque[tuple[weakref.ref[RowPool], int]] = base.made if base else deque()
-        self.most = max(DENSE_BYTES // (4 * words), 1)
+        self.aside: dict[int, memoryview] = {}
+        self.recent: Recent = base.recent if base else Recent(max(DENSE_BYTES // (4 * words), 2))
 
     @property
     def n_rows(self) -> int:
@@ -77,6 +111,8 @@ class RowPool:
     def fill(self, view: memoryview, index: int) -> None:
         """Writes any row into `view`, [words] of 32 bits."""
         row = self.dense[index]
+        if row is None and self.aside:
+            row = self._again(index)
         if row is not None:
             view[:] = row
         elif self._first <= index < self._first_composed:
@@ -132,6 +168,8 @@ class RowPool:
     def expand(self, index: int) -> memoryview:
         """The dense row, made if it isn't there."""
         row = self.dense[index]
+        if row is None:
+            row = self._again(index)
         if row is not None:
             return row
         base = self._base
@@ -147,25 +185,28 @@ class RowPool:
         self._keep(index, row)
         return row
 
+    def _again(self, index: int) -> memoryview | None:
+        """A row that was set aside, back among those in use."""
+        row = self.aside.pop(index, None)
+        if row is not None:
+            self._keep(index, row)
+        return row
+
     def _keep(self, index: int, row: memoryview) -> None:
-        """Remembers an own row; drops the oldest of the pack's artifacts' where there are too many."""
+        """Remembers an own row."""
         self.dense[index] = row
         if self._base is not None:
-            self.made.append((weakref.ref(self), index))
-            if len(self.made) > self._base.most:
-                pool, oldest = self.made.popleft()
-                if (owner := pool()) is not None:
-                    owner.dense[oldest] = None
+            self.recent.add(self, index)
 
     def _compose(self, index: int) -> memoryview:
         composer = self._composer
         assert composer is not None
         number = index - self._first_composed
-        return composer.compose(number, self.expand(composer.base_index(number))).data
+        return composer.compose(number, self.expand(composer.base_index(number)))
 
     def memory(self) -> int:
         """Bytes of the tables and of the rows that this pool made itself. An estimate."""
-        own = {id(row) for row in self.dense[self._first :] if row is not None}
+        own = {id(row) for row in (*self.dense[self._first :], *self.aside.values()) if row is not None}
         composer = self._composer.memory() if self._composer else 0
         made = (4 * self._words + 300) * len(own) + 64 * len(self._met)
         return held_bytes(self.tables) + composer + 8 * len(self.dense) + made

@@ -170,9 +170,13 @@ class Reader:
             raise self.fail(name, f"dtype {array.dtype} where u1, u2 or u4 is expected")
         if length is not None and len(array) != length:
             raise self.fail(name, f"{len(array)} values where {length} are expected")
-        if below is not None and len(array) and int(array.max()) >= below:
-            raise self.fail(name, f"value {int(array.max())} isn't below {below}")
+        if below is not None:
+            self.require_below(name, array, below)
         return array
+
+    def require_below(self, name: str, array: Array, below: int) -> None:
+        if len(array) and int(array.max()) >= below:
+            raise self.fail(name, f"value {int(array.max())} isn't below {below}")
 
     def starts(self, name: str, total: int, length: int | None = None) -> I64:
         """Counts that sum to `total`, as starts: [len + 1]."""
@@ -211,7 +215,7 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
         raise read.fail("verdict", f"{n_controls} controls, {n_actions} actions: too many")
     if n_symbols and not n_controls:
         raise read.fail("symbol_callee", "there are symbols, but no control")
-    read.values("symbol_callee", below=n_frames)
+    read.require_below("symbol_callee", callee, n_frames)
     controls = read.starts("frame_controls", len(verdict), len(frame_verdicts))
     symbols = read.starts("frame_symbols", len(callee), len(frame_verdicts))
     all_controls = np.concatenate((base.all_frame_controls, controls[1:] + base.n_controls))
@@ -248,7 +252,7 @@ def _read_actions(
     """Each action's first frame, and its target: the symbols chain from frame to callee, and the target is
     where they end.
     """
-    read.values("action_push", below=len(symbol_frame))
+    read.require_below("action_push", push, len(symbol_frame))
     target = read.values("action_target", len(start) - 1, int(frame_controls[-1]))
     sizes = start[1:] - start[:-1]
     read.require("action_count", (sizes > 0) & (sizes <= MAX_PUSHES), f"isn't from 1 to {MAX_PUSHES}")

@@ -23,7 +23,6 @@ An `External` names a frame of the base library (the vocabulary pack); its verdi
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol, make_edges
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 
@@ -111,7 +111,7 @@ def explore(
     """The automaton of `root`. `accepting`: root verdicts that make a member (default: all of them). `seen` is filled
     with the control of every state of every frame.
 
-    Raises LimitExceeded for `frames`, `states` and, with `deadline` (a `time.monotonic` value), `compile_seconds`.
+    Raises LimitExceeded for `frames`, `states` and, with `deadline` (a `deadline.now` value), `compile_seconds`.
     An automaton without any member has no accepting verdict: `specialise` finds that out.
     """
     e = _Explorer(base, limits or Limits(), deadline)
@@ -208,7 +208,7 @@ class _Explorer:
         while self.work:
             build, state, n = self.work.pop()
             ticks += 1
-            if self.deadline is not None and ticks % 256 == 0 and time.monotonic() > self.deadline:
+            if self.deadline is not None and ticks % 256 == 0 and now() > self.deadline:
                 raise out_of_time(self.limits.compile_seconds, self.deadline, "explore", self.costliest())
             self.expand(build, state, n)
 

@@ -26,7 +26,7 @@ from maskwright.compiler.options import Limits
 def minimise(a: ByteAutomaton, limits: Limits | None = None, deadline: float | None = None) -> ByteAutomaton:
     """An equivalent automaton with merged controls, symbols and frames, in canonical numbering.
 
-    Raises LimitExceeded for `compile_seconds` when `deadline`, a `time.monotonic` value, passes.
+    Raises LimitExceeded for `compile_seconds` when `deadline`, a `deadline.now` value, passes.
     """
     columns = columns_of(a)
     return _Quotient(a, columns, refine(columns.graph, limits or Limits(), deadline)).lay_out()

@@ -12,13 +12,13 @@ Looks are compared as written, hashes only find them, so the result doesn't depe
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.graph import I64, Array, Graph, find_sources
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import out_of_time
 from maskwright.compiler.jit import inlined, kernel
 from maskwright.compiler.options import Limits
@@ -70,7 +70,7 @@ class Space(NamedTuple):
 def refine(graph: Graph, limits: Limits, deadline: float | None = None) -> list[int]:
     """The block of each node: equal exactly for nodes that can't be told apart by kind, by any path.
 
-    Raises LimitExceeded for `compile_seconds` when `deadline`, a `time.monotonic` value, passes. Cost: each edge is
+    Raises LimitExceeded for `compile_seconds` when `deadline`, a `deadline.now` value, passes. Cost: each edge is
     looked at as often as the logarithm of the number of nodes, at most; mostly two or three times.
     """
     n = len(graph.kind)
@@ -98,7 +98,7 @@ def refine(graph: Graph, limits: Limits, deadline: float | None = None) -> list[
     )
     blocks, n_dirty = 1, n
     while n_dirty:
-        if deadline is not None and time.monotonic() > deadline:
+        if deadline is not None and now() > deadline:
             raise out_of_time(limits.compile_seconds, deadline, "minimise")
         blocks, n_dirty = _rounds(graph, source_start, source, p, groups, space, blocks, n_dirty, STEPS)
     return p.block.tolist()  # type: ignore[no-any-return]

@@ -7,9 +7,9 @@ a Pop and a symbol as they come up. How much of that really happens is found by 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import LimitExceeded, out_of_time
 from maskwright.compiler.grammar.lark_tables import END
 from maskwright.compiler.grammar.machine import (
@@ -74,7 +74,7 @@ class _Assembly:
             found = self.numbers[key] = len(self.keys)
             if found >= self.limits.states:
                 raise LimitExceeded("states", self.limits.states, found + 1, "pushdown")
-            if self.deadline is not None and found % 64 == 0 and time.monotonic() > self.deadline:
+            if self.deadline is not None and found % 64 == 0 and now() > self.deadline:
                 raise out_of_time(self.limits.compile_seconds, self.deadline, "pushdown")
             self.keys.append(key)
             self.out.edges.append([])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.grammar.assemble import assemble
 from maskwright.compiler.grammar.conflicts import refuse_conflicts, review
@@ -71,7 +71,7 @@ def build_grammar(
     if size > limits.source_bytes:
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     if deadline is None:
-        deadline = time.monotonic() + limits.compile_seconds
+        deadline = now() + limits.compile_seconds
     text, values = take_embedded(grammar)
     symbols = {e.terminal: ((specials or TokenSymbols()).read(e.value, e.span), e) for e in values if e.kind == "token"}
     values = [e for e in values if e.kind != "token"]
@@ -79,7 +79,7 @@ def build_grammar(
     spellable |= MARKERS
 
     def check_time() -> None:
-        if time.monotonic() > deadline:
+        if now() > deadline:
             raise out_of_time(limits.compile_seconds, deadline, "lark")
 
     try:

@@ -15,7 +15,6 @@ recursion.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from maskwright.compiler.automaton.explore import Call, Stay, explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.specialise import specialise
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded
 from maskwright.compiler.grammar.gbnf_reader import Chars, Choice, Node, Ref, Repeat, Rules, Sequence, read_gbnf, refs
 from maskwright.compiler.grammar.program import utf8_rows
@@ -53,7 +53,7 @@ def build_gbnf(
     if size > limits.source_bytes:
         raise LimitExceeded("source_bytes", limits.source_bytes, size, "read")
     if deadline is None:
-        deadline = time.monotonic() + limits.compile_seconds
+        deadline = now() + limits.compile_seconds
     rules = read_gbnf(text)
     if root not in rules.bodies:
         raise CompileError(Diagnostic(Code.INVALID_SOURCE, f"rule {root!r} isn't defined", detail={"rule": root}))

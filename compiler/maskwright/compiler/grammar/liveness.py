@@ -13,12 +13,12 @@ what is pushed is always taken off by the same frame.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from maskwright.compiler.automaton.ir import Edge, Move
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic, LimitExceeded, out_of_time
 from maskwright.compiler.grammar.machine import Machine, Stack, Transition
 from maskwright.compiler.options import Limits
@@ -211,7 +211,7 @@ class _Cut:
     def check(self, n: int) -> None:
         if n >= self.limits.states:
             raise LimitExceeded("states", self.limits.states, n + 1, "liveness")
-        if self.deadline is not None and n % 256 == 0 and time.monotonic() > self.deadline:
+        if self.deadline is not None and n % 256 == 0 and now() > self.deadline:
             raise out_of_time(self.limits.compile_seconds, self.deadline, "liveness")
 
     def symbol(self, s: int, use: Bits) -> int:

@@ -16,7 +16,6 @@ look like is data (`tool_formats.py`).
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 from maskwright.compiler.automaton.explore import Frame, explore
 from maskwright.compiler.automaton.ir import ByteAutomaton
 from maskwright.compiler.automaton.specialise import specialise
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import Code, CompileError, Diagnostic
 from maskwright.compiler.grammar.graph import GraphFrame
 from maskwright.compiler.grammar.token_symbols import TokenSymbols
@@ -95,7 +95,7 @@ def build_tools(
     """
     options, limits = options or CompileOptions(), limits or Limits()
     if deadline is None:
-        deadline = time.monotonic() + limits.compile_seconds
+        deadline = now() + limits.compile_seconds
     chosen = tool_options or ToolOptions()
     form = _format(chosen.format)
     found = _read(tools, chosen, form)

@@ -11,9 +11,9 @@ automaton.
 
 from __future__ import annotations
 
-import time
 from typing import Literal
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.options import Limits
 from maskwright.compiler.regex import ecma262, python
 from maskwright.compiler.regex.atomic import resolve_atomic
@@ -51,14 +51,14 @@ def compile_pattern(
     """The minimal automaton over characters of a pattern.
 
     mode: "full": the whole text is a match; "search": the text contains one (JSON Schema's `pattern`).
-    deadline: a `time.monotonic` value, by default `limits.compile_seconds` from now.
+    deadline: a `deadline.now` value, by default `limits.compile_seconds` from now.
     pointer: the pattern's place in a schema, for diagnostics.
     Raises CompileError (INVALID_SOURCE, UNSUPPORTED_PATTERN) with a span, LimitExceeded by `limits` (`pattern_length`,
     `states`) and `deadline`. Cost: linear in the pattern for parsing, then by the states met.
     """
     limits = limits or Limits()
     if deadline is None:
-        deadline = time.monotonic() + limits.compile_seconds
+        deadline = now() + limits.compile_seconds
     budget = Budget(limits.states, deadline, limits.compile_seconds, "regex", pointer)
     if len(pattern) > limits.pattern_length:
         raise budget.at(span=(0, len(pattern))).exceeded("pattern_length", limits.pattern_length, len(pattern))

@@ -8,7 +8,7 @@ Types (`dfa.py`; immutable, hashable)
                             .alphabet: "chars" | "bytes"; .step(state, symbol) -> state | -1; .label(text) -> 0 | -1
     Classifier              the same, but .labels[state] is any int >= 0, or -1 for "no"; .label(text) -> int
     Budget(max_states=200_000, deadline=None, seconds=0.0, stage="regular", pointer=None, span=None)
-                            deadline: a time.monotonic value; .at(stage=, pointer=, span=) -> Budget
+                            deadline: a deadline.now value; .at(stage=, pointer=, span=) -> Budget
 
 Every construction takes `budget: Budget = Budget()` last and raises `LimitExceeded` ("states", "compile_seconds").
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import LimitExceeded
 
 DEFAULT_MAX_STATES = 200_000
@@ -16,7 +16,7 @@ class Budget:
     """Bounds for one construction, and what to say when one is passed.
 
     max_states: states of any automaton built on the way, before minimisation.
-    deadline: a `time.monotonic` value, or None; `seconds` is what the caller allowed, for the message.
+    deadline: a `deadline.now` value, or None; `seconds` is what the caller allowed, for the message.
     stage, pointer, span: where the source stands, copied into `LimitExceeded`.
     """
 
@@ -45,8 +45,8 @@ class Budget:
 
     def check_time(self) -> None:
         """Raises LimitExceeded when the deadline has passed."""
-        if self.deadline is not None and (now := time.monotonic()) > self.deadline:
-            raise self.exceeded("compile_seconds", self.seconds, self.seconds + now - self.deadline)
+        if self.deadline is not None and (at := now()) > self.deadline:
+            raise self.exceeded("compile_seconds", self.seconds, self.seconds + at - self.deadline)
 
     def exceeded(self, name: str, limit: float, observed: float) -> LimitExceeded:
         return LimitExceeded(name, limit, observed, self.stage, pointer=self.pointer, span=self.span)

@@ -58,7 +58,7 @@ def compile_schema(
 ) -> SchemaResult:
     """The automaton of the texts of a schema's valid instances in canonical form.
 
-    `resources`: schemas by URI (without fragment) that references may lead to. `deadline` is a `time.monotonic`
+    `resources`: schemas by URI (without fragment) that references may lead to. `deadline` is a `deadline.now`
     value. Raises CompileError with every independent fault, LimitExceeded.
     """
     options, limits = options or CompileOptions(), limits or Limits()

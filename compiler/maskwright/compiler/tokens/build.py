@@ -89,11 +89,12 @@ def _make_parts(a: ByteAutomaton, prepared: PreparedVocabulary, clock: Clock) ->
     """The passes from `flatten` to `close`."""
     own = clock.run("flatten", lambda: flatten(a, prepared.tables.automaton))
     walker = Walker(prepared.machine(own), prepared.tokens)
-    walked = clock.run("walk", lambda: _walk_all(a, walker, clock))
+    walked, likeness = clock.run("walk", lambda: _walk_all(a, walker, clock))
     rests = clock.run("rests", lambda: _merge_many(a, walked, walker, clock))
     walked = {c: w.with_rests(rests) for c, w in walked.items()} if rests else walked
     residuals = clock.run(
-        "close", lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"), rests)
+        "close",
+        lambda: close_residuals(a, walked, walker, prepared.residuals, lambda: clock.check("close"), rests, likeness),
     )
     return Parts(a, own, prepared, walked, residuals, Layout(prepared.tables.automaton, own))
 
@@ -172,7 +173,7 @@ def _merge_many(
     return merge_rests(a, walker, follow_bytes(a), lambda: clock.check("rests"))
 
 
-def _walk_all(a: ByteAutomaton, walker: Walker, clock: Clock) -> dict[int, Walked | Beside]:
+def _walk_all(a: ByteAutomaton, walker: Walker, clock: Clock) -> tuple[dict[int, Walked | Beside], Likeness]:
     follow, rows = _follow_table(a)
     bases, out = Bases(a), dict[int, Walked | Beside]()
     pairs: dict[int, Base] = {}
@@ -190,7 +191,7 @@ def _walk_all(a: ByteAutomaton, walker: Walker, clock: Clock) -> dict[int, Walke
     besides = BesideWalker(walker, likeness).walk_all([*pairs], [*pairs.values()], follow, [parts[c] for c in pairs])
     for c, beside in clock.watch(zip(pairs, besides, strict=True), "walk"):
         out[c] = beside
-    return out
+    return out, likeness
 
 
 def _find_relatives(a: ByteAutomaton, walker: Walker, pairs: dict[int, Base]) -> Likeness:

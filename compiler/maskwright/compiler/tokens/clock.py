@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import out_of_time
 from maskwright.compiler.options import Limits
 
@@ -13,7 +14,7 @@ T = TypeVar("T")
 
 
 class Clock:
-    """`seconds`: by pass, in their order. `deadline`: as of `time.monotonic`; None: there's none.
+    """`seconds`: by pass, in their order. `deadline`: as of `deadline.now`; None: there's none.
 
     Raises LimitExceeded for `compile_seconds`.
     """
@@ -30,7 +31,7 @@ class Clock:
         return out
 
     def check(self, stage: str) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        if self.deadline is not None and now() > self.deadline:
             raise out_of_time(self.limits.compile_seconds, self.deadline, stage)
 
     def watch(self, items: Iterable[T], stage: str) -> Iterator[T]:

@@ -13,7 +13,6 @@ Raises LimitExceeded for `stack_classes` and `compile_seconds`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright.compiler.automaton.ir import ByteAutomaton
+from maskwright.compiler.deadline import now
 from maskwright.compiler.diagnostics import LimitExceeded, out_of_time
 from maskwright.compiler.options import Limits
 from maskwright.compiler.tokens.residuals import Residuals, places
@@ -176,7 +176,7 @@ class _Search:
                 continue
             q, moves = self.work.pop()
             ticks += 1
-            if self.deadline is not None and ticks % 4096 == 0 and time.monotonic() > self.deadline:
+            if self.deadline is not None and ticks % 4096 == 0 and now() > self.deadline:
                 raise out_of_time(self.limits.compile_seconds, self.deadline, "contexts")
             for pushes, target in moves:
                 inner = q

@@ -37,8 +37,8 @@ LEVELS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32)
 """Heights for which classes are kept; a node's height is rounded up, above the last only equal controls are alike."""
 LATEST, LEADERS = 16, 48
 MAX_DEPTH = 4
-"""Controls one behind the other that may each be walked beside the next: their rows stand on each other, the last on its
-local mask, which may stand on rows.MAX_DEPTH others. The format allows 16 in all.
+"""Controls one behind the other that may each be walked beside the next: their rows stand on each other, the last on
+its local mask, which may stand on rows.MAX_DEPTH others. The format allows 16 in all.
 """
 WORTH_IT = 2
 """A walk beside another control is chosen where it's this many times shorter than the walk of the vocabulary."""
