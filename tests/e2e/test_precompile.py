@@ -96,6 +96,12 @@ def test_publish_promote_and_run_from_the_lock(
     assert Matcher(artifact).accept_string(b'"refund"')
     with pytest.raises(LockError, match="nothing for"):
         lock.find("other")
+    # Compiled again without publishing: a version stands for as long as its name holds the same.
+    assert call("--server", address)[0] == 0 and read_lock(folder / "maskwright.lock") == lock
+    (folder / "day.regex").write_text("[0-9]{5}\n")
+    assert call("--server", address)[0] == 0
+    versions = {a.name: a.version for a in read_lock(folder / "maskwright.lock").artifacts}
+    assert versions == {"dates/day": 0, "default/refund": 1}
 
 
 def test_refused_sources_fail_with_their_diagnostics(folder: Path, call: Call, address: str, tmp_path: Path) -> None:

@@ -154,6 +154,8 @@ class _Run:
                 client.add_signature(hash_, self._key.sign(hash_))
         if client is not None and self._options.publish and not refused:
             artifacts = self._publish(client, artifacts)
+        else:
+            artifacts = self._with_known_versions(artifacts)
         if not refused:
             self._write(backend.compiler_version(), artifacts)
         self._show(items, outcomes, artifacts, refused)
@@ -198,6 +200,21 @@ class _Run:
             )
             for n, item in enumerate(items)
         ]
+
+    def _with_known_versions(self, artifacts: list[LockedArtifact]) -> list[LockedArtifact]:
+        """A version that the lock has still stands for a name that holds the same artifacts."""
+        from dataclasses import replace
+
+        from maskwright.workers.client import LockError, read_lock
+
+        try:
+            before = read_lock(self._lock).artifacts
+        except (LockError, OSError):
+            return artifacts
+        held = {(a.name, a.artifact_key) for a in artifacts}
+        changed = {name for name, _ in held ^ {(a.name, a.artifact_key) for a in before}}
+        versions = {a.name: a.version for a in before if a.name not in changed}
+        return [replace(a, version=versions.get(a.name, 0)) for a in artifacts]
 
     def _publish(self, client: RegistryClient, artifacts: list[LockedArtifact]) -> list[LockedArtifact]:
         """A new version of each name whose latest holds anything else; then the channel, where it points elsewhere."""

@@ -88,7 +88,7 @@ class ChannelFollower:
             known = self._client.cache.find_pointer(self._pointer)
             if known is None:
                 raise
-            _log.warning("%s: the registry can't be asked (%s); going on from the cache", self._pointer, error)
+            _log.warning("%s can't be had from the registry (%s); going on from the cache", self._pointer, error)
             artifact = self._client.load_artifact(str(known["artifact"]))
             return Current(int(known["version"]), 0, str(known["artifact"]), artifact)
 
