@@ -22,7 +22,6 @@ action do the same work twice and store equal values.
 
 from __future__ import annotations
 
-import itertools
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.workers.tables import Automaton
+from maskwright.workers.tables import I64, Automaton
 
 DEAD = -1
 COLD = -(1 << 29) - 1
@@ -120,57 +119,84 @@ class _Actions(dict[int, Action]):
         return action
 
 
+class _Returns(dict[int, Sequence[int]]):
+    """What the symbols met so far return to; a missing one is sliced from the automaton's tables, or is the base's."""
+
+    def __init__(self, automaton: Automaton, base: dict[int, Sequence[int]] | None) -> None:
+        super().__init__()
+        self._first, self._base = automaton.first_symbol, base
+        self._start, self._move = automaton.return_start.data, automaton.return_move.data
+
+    def __missing__(self, symbol: int) -> Sequence[int]:
+        own = symbol - self._first
+        if own < 0:
+            assert self._base is not None
+            found = self._base[symbol]
+        else:
+            found = self._move[self._start[own] : self._start[own + 1]].tolist()
+        self[symbol] = found
+        return found
+
+
 class Machine:
     """The executable form of an automaton, on top of its base's. All ids are global.
 
-    moves: a row for each control. returns: for each symbol what follows for each verdict: a control, -1: nothing, or
-    -2 - an action. actions: by number.
+    moves: a row for each control; of the base's those that were met. returns: for each symbol what follows for each
+    verdict: a control, -1: nothing, or -2 - an action. actions: by number.
     """
 
-    __slots__ = ("_automaton", "_base", "_edges", "_first", "actions", "moves", "returns")
+    __slots__ = ("_automaton", "_base", "_edges", "_final", "_first", "actions", "moves", "returns")
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
         a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
         self.actions: dict[int, Action] = _Actions(a, base.actions if base else None)
-        start, returns = a.return_start.tolist(), a.return_move.tolist()
-        own: list[Sequence[int]] = [returns[i:j] for i, j in itertools.pairwise(start)]
-        self.returns: list[Sequence[int]] = base.returns + own if base else own
+        self.returns: dict[int, Sequence[int]] = _Returns(a, base.returns if base else None)
         n = a.n_controls - a.first_control
-        final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
-        self._edges = _Edges(a, final)
-        rows: list[Row] = self._make_rows(final) if self._is_small(n) else [_COLD_ROW] * n
-        self.moves: list[Row] = base.moves + rows if base else rows
+        self._final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
+        self._edges: _Edges | None = None
+        rows: list[Row] = self._make_rows() if self._is_small(n) else [_COLD_ROW] * n
+        # The base's aren't copied: to touch thousands of objects costs more than most artifacts take from there.
+        self.moves: list[Row] = [_COLD_ROW] * self._first
+        self.moves.extend(rows)
 
     def _is_small(self, n: int) -> bool:
         return n <= (MOST_PACK_ROWS if self._base is None else MOST_ROWS)
 
-    def _make_rows(self, final: npt.NDArray[np.bool_]) -> list[Row]:
+    def _make_rows(self) -> list[Row]:
         """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
         last; the end.
         """
-        a = self._automaton
+        a, final = self._automaton, self._final
         n, n_edges = len(final), len(a.edge_low)
-        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
-        if n:
-            number = np.where(final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
+        default = -1 - 2 * a.verdict.astype(np.int32)
         counts = a.edge_start[1:] - a.edge_start[:-1]
         origin = np.arange(0, n * WIDTH, WIDTH)
-        first = 2 * (a.edge_start + np.arange(n + 1))  # each row's first run [+ 1]
+        runs = 2 * counts + 2
+        last = np.add.accumulate(runs) - 1  # each row's last run
         edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
         base = origin.repeat(counts)
         begin = np.empty(2 * (n + n_edges) + 1, np.int64)
-        begin[first[:-1]] = origin
+        begin[0] = 0
+        begin[last + 1] = origin + WIDTH
         begin[edge] = base + a.edge_low
         begin[edge + 1] = base + a.edge_high + 1
-        last = first[1:] - 1
         begin[last] = origin + END
-        begin[-1] = n * WIDTH
-        default = -1 - 2 * a.verdict.astype(np.int32)
-        value = default.repeat(2 * counts + 2)
-        value[edge] = np.where(is_action, -1 - a.edge_move, number)
+        value = default.repeat(runs)
+        value[edge] = self._edge_moves()
         value[last] = np.where(final, default, DEAD)
         view = value.repeat(begin[1:] - begin[:-1]).data
         return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
+
+    def _edge_moves(self) -> I64:
+        """What the own edges do."""
+        stored = self._automaton.edge_move
+        number = stored >> 1
+        actions = (stored & 1).nonzero()[0]
+        if self._final.any():
+            ends = self._final.take(number - self._first, mode="clip").nonzero()[0]  # actions are set after it
+            number[ends] = FINAL - number[ends]
+        number[actions] = -1 - stored[actions]
+        return number
 
     def step(self, control: int, byte: int) -> int:
         """The move of a control that has no row yet; makes it."""
@@ -182,6 +208,8 @@ class Machine:
                 move = self._base.step(control, byte)
             self.moves[control] = self._base.moves[control]
             return move
+        if self._edges is None:
+            self._edges = _Edges(self._automaton, self._final)
         row = self.moves[control] = _FoundRow(self._edges, own)
         return row[byte]
 
@@ -197,6 +225,5 @@ class Machine:
             rows = (4 * WIDTH + 200) * len(own)
         else:
             rows = sum(sys.getsizeof(row) + 32 * len(row) for row in own if isinstance(row, _FoundRow))
-        lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
-        returns = 64 * (len(a.return_start) - 1) + 40 * len(a.return_move)
-        return rows + lists + returns + 2 * len(a.edge_low) + len(own)
+        lists = 8 * len(self.moves) + 200 * len(self.actions) + 200 * len(self.returns)
+        return rows + lists + (2 * len(a.edge_low) + len(own) if self._edges else 0)
