@@ -270,12 +270,12 @@ class Compiler:
         self._check_memory(memory, "tokens")
         begin = time.perf_counter()
         meta = self._meta(kind, source, options)
-        pack_rows = len(self.prepared.tables.rows.row_base)
         data = write_artifact(tables, meta=meta, specials=bool(front.specials))
         seconds |= stats.seconds | {"write": time.perf_counter() - begin}
         if len(data) > self.limits.artifact_bytes:
             raise LimitExceeded("artifact_bytes", self.limits.artifact_bytes, len(data), "write")
-        made = Made(kind, len(source), automaton, tables, stats, pack_rows, len(data), memory.peak(), seconds)
+        accepting = automaton.accepting_verdicts
+        made = Made(kind, len(source), accepting, tables, stats, self.prepared, len(data), memory.peak(), seconds)
         treatment = front.treatment
         return CompileResult(data, lambda: report_on(made, options, treatment, notes))
 

@@ -115,7 +115,7 @@ def read_pack(data: bytes) -> PreparedVocabulary:
         longest,
     )
     entries = dict(zip(tables.entry_names, tables.entry_controls.tolist(), strict=True))
-    library = unflatten(tables.automaton, list(tables.frame_names), entries)
+    library = unflatten(tables.automaton, tables.frame_names, entries)
     return PreparedVocabulary(pack.vocab_size, tokens, library, tables, pack.digest)
 
 

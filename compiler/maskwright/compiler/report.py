@@ -11,6 +11,8 @@ from maskwright.compiler.costs import Cost, cost_by_place
 from maskwright.compiler.diagnostics import Diagnostic
 from maskwright.compiler.options import CompileOptions
 from maskwright.compiler.tokens.build import BuildStats
+from maskwright.compiler.tokens.machine import unflatten
+from maskwright.compiler.tokens.prepared import PreparedVocabulary
 from maskwright.compiler.tokens.tables import TokenTables
 
 LONGEST_TEXT = 200
@@ -86,14 +88,15 @@ class Report:
 
 @dataclass(frozen=True)
 class Made:
-    """What a report is made from."""
+    """What a report is made from: a few arrays, since whoever holds a result holds this, and the collector's every
+    visit costs by the object. `accepting`: the root's verdicts that make a member."""
 
     kind: str
     source_bytes: int
-    automaton: ByteAutomaton
+    accepting: frozenset[int]
     tables: TokenTables
     stats: BuildStats
-    pack_rows: int
+    prepared: PreparedVocabulary
     artifact_bytes: int
     peak_bytes: int
     seconds: dict[str, float]
@@ -106,7 +109,7 @@ def report_on(
     notes: tuple[Diagnostic, ...],
 ) -> Report:
     """The report. Costs some visits of the whole automaton, and one of each context."""
-    a, stats = made.automaton, made.stats
+    a, stats, pack = _automaton(made), made.stats, made.prepared.tables
     sizes, length = stats.mask_sizes, measure_length(a)
     return Report(
         kind=made.kind,
@@ -127,10 +130,18 @@ def report_on(
         max_bytes=length.most,
         unbounded=_unbounded(length, made.kind),
         bounded_by=_imposed(options),
-        costs=cost_by_place(made.tables, a.first_frame, made.pack_rows, made.artifact_bytes),
+        costs=cost_by_place(made.tables, a.first_frame, len(pack.rows.row_base), made.artifact_bytes),
         treatment=treatment,
         notes=notes,
     )
+
+
+def _automaton(made: Made) -> ByteAutomaton:
+    """As it was when its tables were made."""
+    tables, pack = made.tables, made.prepared
+    a = unflatten(tables.automaton, tables.frame_names, base=(pack.library, pack.tables.automaton))
+    a.start, a.accepting_verdicts = tables.start, made.accepting
+    return a
 
 
 _CURES = {

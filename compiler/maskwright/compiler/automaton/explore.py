@@ -147,7 +147,8 @@ def explore_library(
 
 
 class _FrameBuild:
-    """A frame under construction: its controls by state, its verdicts by value, its callers by symbol."""
+    """A frame under construction: its controls by state, its verdicts by value, its callers (number of the build,
+    continuation, symbol)."""
 
     __slots__ = ("callers", "controls", "frame", "number", "start", "verdicts")
 
@@ -156,7 +157,7 @@ class _FrameBuild:
         self.start: State = frame.start()
         self.controls: dict[State, int] = {}
         self.verdicts: dict[Hashable, int] = {}
-        self.callers: list[tuple[_FrameBuild, Hashable, int]] = []
+        self.callers: list[tuple[int, Hashable, int]] = []
 
 
 class _Explorer:
@@ -164,6 +165,8 @@ class _Explorer:
         self.base, self.limits, self.deadline = base, limits, deadline
         self.out = ByteAutomaton(base=base)
         self.builds: dict[Frame, _FrameBuild] = {}
+        self.numbered: list[_FrameBuild] = []
+        """The same from `out.first_frame` on: builds call each other by number, so that none holds itself."""
         self.work: list[tuple[_FrameBuild, State, int]] = []
         self.stays: list[list[tuple[int, int, int]]] = []
         self.calls: list[list[tuple[int, Call]]] = []
@@ -186,6 +189,7 @@ class _Explorer:
                 most = max(places, key=places.__getitem__)
                 raise LimitExceeded("frames", self.limits.frames, len(self.builds) + 1, "explore", pointer=most)
             build = self.builds[frame] = _FrameBuild(frame, self.out.first_frame + len(self.builds))
+            self.numbered.append(build)
             self.control(build, build.start)
         return build
 
@@ -236,7 +240,7 @@ class _Explorer:
         if number is None:
             number = build.verdicts[verdict] = len(build.verdicts)
             for caller, continuation, symbol in list(build.callers):
-                self.resume(caller, continuation, symbol, verdict, number)
+                self.resume(self.numbered[caller], continuation, symbol, verdict, number)
         return number
 
     def symbol(self, build: _FrameBuild, call: Call) -> int:
@@ -254,7 +258,7 @@ class _Explorer:
                 self.resume(build, call.continuation, s, v, v)
         else:
             callee = self.enter(call.frame)
-            callee.callers.append((build, call.continuation, s))
+            callee.callers.append((build.number - self.out.first_frame, call.continuation, s))
             for verdict, number in list(callee.verdicts.items()):
                 self.resume(build, call.continuation, s, verdict, number)
         return s

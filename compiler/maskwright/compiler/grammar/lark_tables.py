@@ -193,10 +193,12 @@ class _WatchedParser(LALR_Parser):
         start = parser_conf.start[0]
         try:
             analysis.compute_lalr()  # type: ignore[no-untyped-call]
+            self.conflicts = _conflicts(analysis, start, reduces=False)
         except GrammarError as e:
             found = _conflicts(analysis, start, reduces=True)
             raise ConflictsFound(found) if found else e from e
-        self.conflicts = _conflicts(analysis, start, reduces=False)
+        finally:
+            _untie(analysis)
         self._parse_table = analysis.parse_table
         self.parser_conf = parser_conf
         self.parser = _Parser(analysis.parse_table, parser_conf.callbacks, debug)
@@ -257,6 +259,12 @@ def _refused(e: BaseException) -> CompileError:
             detail={"error": type(e).__name__},
         )
     )
+
+
+def _untie(analysis: Any) -> None:
+    """Item sets lead to each other in circles: without this their analysis would stay until a collection."""
+    for itemset in getattr(analysis, "lr0_itemsets", ()):
+        itemset.transitions.clear()
 
 
 # -- copying -------------------------------------------------------------------------------------------------

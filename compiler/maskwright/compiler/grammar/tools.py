@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,7 +101,7 @@ def build_tools(
     form = _format(chosen.format)
     found = _read(tools, chosen, form)
     b = _Builder(form, chosen, options, limits, library, deadline, specials or TokenSymbols())
-    with deep_recursion():
+    with deep_recursion(), closing(b):
         frame = b.build(found)
         automaton = specialise(explore(frame, library, limits=limits, deadline=deadline), limits)
     return ToolsResult(automaton, b.treatment, b.notes)
@@ -184,6 +185,12 @@ class _Builder:
         self.graph = GraphFrame("tool calls")
         self.known: dict[str, list[Frame]] = {}
         """Frames by the schema's text: tools often repeat each other's."""
+        self.values: list[Values] = []
+        """All that made them."""
+
+    def close(self) -> None:
+        for values in self.values:
+            values.close()
 
     def build(self, tools: list[Tool]) -> GraphFrame:
         """The whole text's frame. Raises CompileError with the faults of all tools' schemas."""
@@ -308,6 +315,7 @@ class _Builder:
         lowering = Lowering(document, self.space, self.languages, found.residual)
         lowering.prefix = pointer
         values = Values(lowering, self.options, self.limits, self.library)
+        self.values.append(values)
         root = document.root
         calls = values.calls(Goal(lowering.holds(root), (), (root,)), root_nest(self.options))
         if not calls:

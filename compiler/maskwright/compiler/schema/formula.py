@@ -31,21 +31,25 @@ class Kind(IntEnum):
 
 
 class Formula:
-    """One node. `atoms` are the atom nodes in it, by creation; `payload` is an atom's content."""
+    """One node; `payload` is an atom's content."""
 
-    __slots__ = ("args", "atoms", "kind", "number", "payload")
+    __slots__ = ("_below", "args", "kind", "number", "payload")
 
     def __init__(
         self,
         kind: Kind,
         args: tuple[Formula, ...],
         payload: Hashable,
-        atoms: tuple[Formula, ...],
+        below: tuple[Formula, ...],
         number: int,
     ) -> None:
-        self.kind, self.args, self.payload, self.atoms, self.number = kind, args, payload, atoms, number
-        if kind is Kind.ATOM:
-            self.atoms = (self,)
+        """`below`: the atoms below it."""
+        self.kind, self.args, self.payload, self._below, self.number = kind, args, payload, below, number
+
+    @property
+    def atoms(self) -> tuple[Formula, ...]:
+        """The atom nodes in it, by creation. An atom doesn't hold itself: reference counts free formulas."""
+        return (self,) if self.kind is Kind.ATOM else self._below
 
     @property
     def constant(self) -> bool:

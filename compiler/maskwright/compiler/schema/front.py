@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,8 +85,8 @@ def _compile(
         raise gather([*found.limits, *found.faults])
     seen: dict[Frame, dict[State, int]] = {}
     kept: set[int] = set()
-    with deep_recursion():
-        frame = judge_root(document, languages, found.residual, options, limits, library)
+    frame = judge_root(document, languages, found.residual, options, limits, library)
+    with deep_recursion(), closing(frame.values):
         raw = explore(frame, library, limits=limits, deadline=deadline, seen=seen)
         automaton = _live(raw, frame, found, limits, deadline, kept)
         found.notes += advise(document, found.reached, languages, options)
@@ -125,7 +125,8 @@ def _live(
         compact = replace(values.options, whitespace="compact", property_order="declared")  # no verdict changes
         languages = Languages(low.space, compact, small, deadline, known=low.languages)
         top = judge_root(low.document, languages, residual, compact, small, values.library)
-        return explore(top, values.library, limits=small, deadline=deadline)
+        with closing(top.values):
+            return explore(top, values.library, limits=small, deadline=deadline)
 
     raise CompileError(unsatisfiable(found, explored))
 

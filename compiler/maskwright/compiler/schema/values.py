@@ -80,6 +80,13 @@ class Values:
         """The schemas that first asked for an object's frame."""
         self._keys: dict[tuple[Formula, ...], Table] = {}
 
+    def close(self) -> None:
+        """Forgets the frames, which hold these values: neither would go before a collection. To be called when their
+        exploration has ended."""
+        self._calls.clear()
+        self._frames.clear()
+        self.judged_by.clear()
+
     @property
     def whitespace(self) -> Frame:
         bound = self.options.max_whitespace

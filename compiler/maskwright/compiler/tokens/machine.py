@@ -6,6 +6,7 @@ The dense moves of the pack's controls are made once per vocabulary and shared; 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,17 +112,24 @@ def build_machine(own: AutomatonTables, base: AutomatonTables | None, base_moves
     )
 
 
-def unflatten(t: AutomatonTables, names: list[tuple[str, str]], entries: dict[str, int]) -> ByteAutomaton:
-    """The automaton of a pack's tables (no base, no start): the inverse of `flatten`."""
+def unflatten(
+    t: AutomatonTables,
+    names: Sequence[tuple[str, str]],
+    entries: dict[str, int] | None = None,
+    base: tuple[ByteAutomaton, AutomatonTables] | None = None,
+) -> ByteAutomaton:
+    """The automaton of tables, without a start: the inverse of `flatten`. `names`: (name, pointer) of each frame;
+    `base`: what it stands on, as automaton and tables."""
+    first_action = len(base[1].action_target) if base else 0
 
     def move(n: int) -> Move:
         if n >= 0:
             return Move(n)
-        a = -2 - n
+        a = -2 - n - first_action
         pushes = t.action_push[int(t.action_start[a]) : int(t.action_start[a + 1])].tolist()
         return Move(int(t.action_target[a]), tuple(pushes))
 
-    out = ByteAutomaton(entries=dict(entries))
+    out = ByteAutomaton(entries=dict(entries or {}), base=base[0] if base else None)
     moves: dict[int, Move] = {n: move(n) for n in np.unique(t.edge_move).tolist()}
     edges = [
         Edge(low, high, moves[m])
@@ -130,8 +138,9 @@ def unflatten(t: AutomatonTables, names: list[tuple[str, str]], entries: dict[st
     starts = t.edge_start.tolist()
     out.edges = [tuple(edges[i:j]) for i, j in itertools.pairwise(starts)]
     out.verdict = t.verdict.tolist()
-    out.frame = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_controls)).tolist()
-    callers = np.repeat(np.arange(len(t.frame_verdicts)), lengths(t.frame_symbols)).tolist()
+    frames = out.first_frame + np.arange(len(t.frame_verdicts))
+    out.frame = np.repeat(frames, lengths(t.frame_controls)).tolist()
+    callers = np.repeat(frames, lengths(t.frame_symbols)).tolist()
     returns, starts = t.return_move.tolist(), t.return_start.tolist()
     for s, callee in enumerate(t.symbol_callee.tolist()):
         back = tuple(None if m == NONE else move(m) for m in returns[starts[s] : starts[s + 1]])

@@ -82,7 +82,7 @@ class MaskRows:
         for i in clock.watch(wanted, "rows"):
             source = self.source(controls[i])
             for k in np.flatnonzero(stored[:, i]).tolist():
-                rows[k, i] = source.row(numbers[k]).number
+                rows[k, i] = source.row(self, numbers[k]).number
             if frame >= self.a.first_frame and controls[i] not in self.bases:
                 del self.sources[controls[i]]
         may_end = np.array([self.contexts[q].vector[at] for q in numbers], dtype=np.uint32)
@@ -121,55 +121,58 @@ class MaskRows:
         walked = self.walked[c]
         if isinstance(walked, Beside):
             return _Differing(self, c, walked)
-        return _Local(self, self.root_of(np.sort(walked.local)), walked.left_token, self.at[c])
+        return _Local(self.root_of(np.sort(walked.local)), walked.left_token, self.at[c])
 
     def packed(self, c: int) -> _Local:
         number = int(self.prepared.tables.control_row[c])
-        return _Local(self, Row(number, number, NO_TOKENS), *self.prepared.residual_tokens(c))
+        return _Local(Row(number, number, NO_TOKENS), *self.prepared.residual_tokens(c))
 
 
 class _Local:
-    """Rows of a control that was walked whole: its local mask and the residuals that the context accepts."""
+    """Rows of a control that was walked whole: its local mask and the residuals that the context accepts.
 
-    def __init__(self, rows: MaskRows, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]) -> None:
+    Sources are told whose they are: were the rows in them, each would hold itself until a collection.
+    """
+
+    def __init__(self, root: Row, token: npt.NDArray[np.int32], at: npt.NDArray[np.int32]) -> None:
         """`token`: residual tokens; `at`: the place of each one's residual in the frame's vector."""
-        self.rows, self.root, self.token, self.at = rows, root, token, at
+        self.root, self.token, self.at = root, token, at
         self.asked = np.flatnonzero(np.bincount(at)) if len(at) > FEW else at
         """Places that some token asks for: what the context says there decides the row."""
         self.known: dict[bytes, Row] = {}
 
-    def row(self, q: int) -> Row:
-        vector = self.rows.contexts[q].vector
+    def row(self, rows: MaskRows, q: int) -> Row:
+        vector = rows.contexts[q].vector
         key = vector[self.asked].tobytes()
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = self.make(self.token[vector[self.at].view(np.bool_)])
+            found = self.known[key] = self.make(rows.store, self.token[vector[self.at].view(np.bool_)])
         return found
 
-    def make(self, more: npt.NDArray[np.int32]) -> Row:
+    def make(self, store: RowStore, more: npt.NDArray[np.int32]) -> Row:
         root = self.root
         if root.root == NO_BASE:
-            return self.rows.store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])))
-        return self.rows.store.add(root.root, np.sort(more)) if len(more) else root
+            return store.add(NO_BASE, np.sort(np.concatenate([root.flipped, more])))
+        return store.add(root.root, np.sort(more)) if len(more) else root
 
 
 class _Differing:
     """Rows of a control that was walked beside a base: the base's row in the pushed context, with some bits flipped."""
 
     def __init__(self, rows: MaskRows, c: int, walked: Beside) -> None:
-        self.rows, self.base = rows, walked.base
+        self.base = walked.base
         self.token = walked.token
         self.at = rows.at[c]
         self.base_at = places(rows.residuals.codes[rows.a.frame_of(walked.base.control)], walked.base_code)
 
-    def row(self, q: int) -> Row:
-        contexts = self.rows.contexts
+    def row(self, rows: MaskRows, q: int) -> Row:
+        contexts = rows.contexts
         pushed = q if self.base.symbol == NO_SYMBOL else contexts[q].pushes[self.base.symbol]
         here = contexts[q].vector[self.at]
         differs = here != contexts[pushed].vector[self.base_at]
-        base = self.rows.source(self.base.control).row(pushed)
+        base = rows.source(self.base.control).row(rows, pushed)
         n = int(np.count_nonzero(differs))
         if not n:
             return base
         gain = 2 * int(np.count_nonzero(here[differs])) - n
-        return self.rows.store.add(base.number, np.sort(self.token[differs]), gain)
+        return rows.store.add(base.number, np.sort(self.token[differs]), gain)
