@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.workers.compose import Leaving
 from maskwright.workers.container import Array, Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED, table_fingerprint
@@ -66,7 +65,7 @@ class VocabularyPack:
 
     __slots__ = (
         "__weakref__", "_blob", "_container", "_flags", "_offsets", "_places", "automaton", "control_row",
-        "digest", "fingerprint", "header", "leaving", "machine", "residuals", "rows", "stop_token_ids", "stops_cache",
+        "digest", "fingerprint", "header", "machine", "residuals", "rows", "stop_token_ids", "stops_cache",
         "text_words", "token_cache", "vocab_size",
     )  # fmt: skip
 
@@ -88,7 +87,6 @@ class VocabularyPack:
         _check_ids(container, "control_row", self.automaton.n_controls, rows.n_rows)
         self.control_row = container.array("control_row")
         self.residuals: Residuals = read_residuals(container, self.automaton, self.vocab_size)
-        self.leaving: dict[int, Leaving] = {}
         self.stops_cache: dict[tuple[int, ...], Stops] = {}
         _check_ids(container, "entry_controls", None, self.automaton.n_controls)
 
