@@ -123,7 +123,6 @@ def test_memory_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch, kind: str, com
 def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
     monkeypatch: pytest.MonkeyPatch, pack: VocabularyPack
 ) -> None:
-    monkeypatch.setattr(rows, "SMALL_WORDS", 0)
     monkeypatch.setattr(rows, "FEW_WORDS", -1)
     recent = pack.rows.recent
     recent.most = 3
@@ -149,22 +148,22 @@ def test_dense_rows_of_all_artifacts_of_a_pack_are_bounded(
 
 
 def test_the_rows_least_recently_used_are_dropped(monkeypatch: pytest.MonkeyPatch, pack: VocabularyPack) -> None:
-    monkeypatch.setattr(rows, "SMALL_WORDS", 0)
     monkeypatch.setattr(rows, "FEW_WORDS", -1)
     pack.rows.recent.most = 6
-    pool, view = Artifact.from_bytes(toy().artifact, pack).rows, np.zeros(10, np.uint32).data
+    pool, words = Artifact.from_bytes(toy().artifact, pack).rows, np.zeros(10, np.uint32)
+    view = words.data
 
     def held(index: int) -> memoryview | None:
         return pool.dense[index] or pool.aside.get(index)
 
     often, *others = range(pack.rows.n_rows + 1, len(pool.dense))
     assert len(others) > 12
-    pool.fill(view, often)
+    pool.fill(view, words, often)
     row = held(often)
     for done, index in enumerate(3 * others):
-        pool.fill(view, index)
+        pool.fill(view, words, index)
         if done % 2:
-            pool.fill(view, often)
+            pool.fill(view, words, often)
         assert row is not None and held(often) is row
         assert sum(held(i) is not None for i in others) <= 6
     left = [i for i in others if held(i) is not None]

@@ -32,15 +32,14 @@ def by_definition(artifact: Artifact) -> np.ndarray:
 @pytest.mark.parametrize("most", [0, 2, 8, 1000])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_rows_are_what_they_are_defined_to_be(monkeypatch: pytest.MonkeyPatch, most: int, backwards: bool) -> None:
-    monkeypatch.setattr(rows, "SMALL_WORDS", most)
-    monkeypatch.setattr(rows, "FEW_WORDS", most // 2)
+    monkeypatch.setattr(rows, "FEW_WORDS", most)
     artifact = load(VocabularyPack.from_bytes(toy().pack))
     expected = by_definition(artifact)
     order = range(len(expected))[:: -1 if backwards else 1]
     for _ in range(3):  # patched, kept, copied
         for index in order:
             row = np.full(WORDS, 0xFFFFFFFF, np.uint32)
-            artifact.rows.fill(row.data, index)
+            artifact.rows.fill(row.data, row, index)
             np.testing.assert_array_equal(row, expected[index])
             bits = [artifact.rows.bit(index, token) for token in range(artifact.vocab_size)]
             assert bits == [int(row[t >> 5]) >> (t & 31) & 1 for t in range(artifact.vocab_size)]
@@ -92,7 +91,7 @@ def test_composed_rows_are_the_local_mask_and_the_accepted_residual_tokens() -> 
             if bits >> int(place[at]) & 1:
                 expected[tokens[at] >> 5] |= np.uint32(1 << (tokens[at] & 31))
         row = np.zeros(WORDS, np.uint32)
-        artifact.rows.fill(row.data, contexts.first_composed + n)
+        artifact.rows.fill(row.data, row, contexts.first_composed + n)
         np.testing.assert_array_equal(row, expected)
 
 

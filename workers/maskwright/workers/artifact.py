@@ -22,6 +22,7 @@ from maskwright.workers.pack import VocabularyPack, header_text, read_identity
 from maskwright.workers.rows import RowPool
 from maskwright.workers.specials import LAZY_CONTEXTS, SPECIAL_TOKENS
 from maskwright.workers.tables import Automaton, Contexts, held_bytes, read_automaton, read_contexts, read_rows
+from maskwright.workers.ways import Ways
 
 
 class Artifact:
@@ -35,7 +36,7 @@ class Artifact:
     __slots__ = (
         "__weakref__", "_container", "automaton", "context_frame", "context_push", "context_rows", "contexts",
         "digest", "empty_entries", "has_specials", "header", "lazy", "machine", "pack", "push_offset", "row_offset",
-        "rows", "start", "vocab_size",
+        "rows", "start", "vocab_size", "ways",
     )  # fmt: skip
 
     def __init__(self, container: Container, pack: VocabularyPack) -> None:
@@ -63,6 +64,7 @@ class Artifact:
             self.row_offset, self.push_offset = self.lazy.row_offset, self.lazy.push_offset
             self.context_rows, self.context_push = self.lazy.rows, self.lazy.pushes
             self.context_frame = self.lazy.frames
+        self.ways = Ways()
         # Entries of rows without a token, where the text can't end either: no compiler makes them.
         bare = ((rows.base == 0) & (rows.patch_start[1:] == rows.patch_start[:-1])).nonzero()[0]
         self.empty_entries: frozenset[int] = frozenset([0, *(2 * (bare + rows.first_row + 1)).tolist()])
@@ -107,7 +109,8 @@ class Artifact:
         """
         tables = held_bytes(self.automaton) + held_bytes(self.contexts)
         lists = 40 * (len(self.row_offset) + len(self.push_offset) + len(self.context_frame))
-        return len(self._container.buffer) + tables + lists + self.machine.memory() + self.rows.memory()
+        made = self.machine.memory() + self.rows.memory() + self.ways.memory()
+        return len(self._container.buffer) + tables + lists + made
 
     def frame_name(self, frame: int) -> tuple[str, str]:
         """A frame's name, and the pointer to the source that it comes from. Raises ArtifactError."""

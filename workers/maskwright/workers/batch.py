@@ -12,6 +12,9 @@ import operator
 from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import DeadEnd, WrongVocabulary
 from maskwright.workers.masks import integers
@@ -25,7 +28,7 @@ class BatchMatcher:
     None for an empty place. Raises WrongVocabulary when they aren't all of one vocabulary.
     """
 
-    __slots__ = ("_fingerprint", "_mask", "_matchers", "_stops", "_tails", "_views")
+    __slots__ = ("_fingerprint", "_mask", "_matchers", "_stops", "_tails", "_views", "_words")
 
     def __init__(
         self, matchers: Iterable[Matcher | Artifact | None], stop_token_ids: Iterable[int] | None = None
@@ -34,6 +37,7 @@ class BatchMatcher:
         self._fingerprint: str | None = None
         self._mask: object = None
         self._views: list[memoryview] = []
+        self._words: list[npt.NDArray[np.uint32]] = []
         self._tails: list[memoryview] | None = None
         self._matchers: list[Matcher | None] = [self._checked(m) for m in matchers]
 
@@ -93,7 +97,9 @@ class BatchMatcher:
             if matcher is None or row is None:
                 continue
             if matcher._mask is not mask:
-                matcher._mask, matcher._views, matcher._tails = mask, self._views, self._tails
+                matcher._mask, matcher._views, matcher._words, matcher._tails = (
+                    mask, self._views, self._words, self._tails
+                )  # fmt: skip
             try:
                 matcher.fill_next_token_bitmask(mask, row, left)
             except (DeadEnd, ValueError) as problem:
@@ -105,7 +111,7 @@ class BatchMatcher:
         first = next((m for m in self._matchers if m is not None), None)
         if first is not None:
             first._bind(mask)
-            self._views, self._tails, self._mask = first._views, first._tails, mask
+            self._views, self._words, self._tails, self._mask = first._views, first._words, first._tails, mask
 
     def _clear(self, row: int) -> None:
         for parts in (self._views, self._tails or []):

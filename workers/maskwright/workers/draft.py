@@ -63,7 +63,7 @@ def _accept(matcher: Matcher, token: int, left: int | None) -> bool:
 
 
 def _allow_all(matcher: Matcher, index: int) -> None:
-    size, words = matcher.vocab_size, np.frombuffer(matcher._views[index], np.uint32)
+    size, words = matcher.vocab_size, matcher._words[index]
     words[:] = 0xFFFFFFFF
     if size & 31:
         words[-1] = (1 << (size & 31)) - 1

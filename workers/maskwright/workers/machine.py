@@ -4,7 +4,7 @@ A move is an int. For a control c and a byte b, `moves[c][b]` is
 
     >= 0            the control to go to, which isn't final
     DEAD (-1)       no member goes on this way
-    COLD            c has no row yet: `step(c, b)` makes it and tells the move
+    COLD            c has no row: `step(c, b)` tells the move
     -2 - 2 * a      action a: push its symbols, go to its target           (even)
     -3 - 2 * v      c can't consume b and accepts with verdict v: pop      (odd)
     <= FINAL        FINAL - f: go to control f, which is final
@@ -15,21 +15,19 @@ comparison a byte.
 
 Rows of an artifact with up to `MOST_ROWS` own controls, of a pack with up to `MOST_PACK_ROWS`, are made while it's
 loaded, in one vectorised step: a kilobyte and half a microsecond each. In a larger one they would cost more than they
-bring (fresh memory above all); there a row is a dictionary, which finds a missing move by searching the control's edges
-(a microsecond) and keeps it. Artifacts share the rows of their pack. Threads that race to make a row, a move or an
-action do the same work twice and store equal values.
+bring (fresh memory above all); there a move is searched among the control's edges, half a microsecond, and what tokens
+do is remembered anyway (ways.py). Likewise actions: made at once, or one by one. Artifacts share the rows of their
+pack. Threads that race to make an action do the same work twice and store equal values.
 """
 
 from __future__ import annotations
 
 import itertools
-import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from maskwright.workers.tables import Automaton
 
@@ -51,58 +49,71 @@ class Row(Protocol):
     def __getitem__(self, byte: int, /) -> int: ...
 
 
-class _ColdRow:
-    """Stands for the row of a control that has none yet."""
-
-    def __getitem__(self, byte: int, /) -> int:
-        return COLD
-
-
-_COLD_ROW = _ColdRow()
+_COLD_ROW: Row = (COLD,) * WIDTH
+"""Stands for the row of a control that has none."""
 
 
 class _Edges:
-    """The own edges of an automaton, searched. Views and bytes: single values of arrays take three times as long."""
+    """The own edges of an automaton as moves: what each edge is, what a control without one for a byte does, what it
+    does at the end.
+    """
 
-    __slots__ = ("_final", "_first", "_high", "_low", "_move", "_start", "_verdict")
+    __slots__ = ("_automaton", "_default", "_end", "_find", "_move")
 
-    def __init__(self, a: Automaton, final: npt.NDArray[np.bool_]) -> None:
-        self._first, self._final = a.first_control, final.tobytes()
-        self._start, self._move, self._verdict = a.edge_start.data, a.edge_move.data, a.verdict.data
-        self._low, self._high = a.edge_low.astype(np.uint8).tobytes(), a.edge_high.astype(np.uint8).tobytes()
+    def __init__(self, a: Automaton) -> None:
+        self._automaton = a
+        final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
+        move, actions = a.edge_move >> 1, (a.edge_move & 1).nonzero()[0]
+        if final.any():
+            ends = final.take(move - a.first_control, mode="clip").nonzero()[0]
+            move[ends] = FINAL - move[ends]
+        move[actions] = -1 - a.edge_move[actions]  # also where the action's number is that of a final control
+        self._move = move
+        self._default = -1 - 2 * a.verdict.astype(np.int32)
+        self._end = np.where(final, self._default, DEAD)
+        # Views and bytes: single values of arrays take three times as long.
+        low, high = (bound.astype(np.uint8).tobytes() for bound in (a.edge_low, a.edge_high))
+        self._find = (low, high, a.edge_start.data, self._move.data, self._default.data)
 
-    def find(self, own: int, byte: int) -> int:
+    def find(self, control: int, byte: int) -> int:
         """The move of an own control."""
-        start, end = self._start[own], self._start[own + 1]
-        edge = bisect_right(self._low, byte, start, end) - 1
+        own = control - self._automaton.first_control
         if byte == END:
-            return -1 - 2 * self._verdict[own] if start == end else DEAD
-        if edge < start or self._high[edge] < byte:
-            return -1 - 2 * self._verdict[own]
-        stored: int = self._move[edge]
-        if stored & 1:
-            return -1 - stored
-        control = stored >> 1
-        return FINAL - control if self._final[control - self._first] else control
+            return int(self._end[own])
+        low, high, start, move, default = self._find
+        begin = start[own]
+        edge = bisect_right(low, byte, begin, start[own + 1]) - 1
+        return move[edge] if edge >= begin and byte <= high[edge] else default[own]
 
-
-class _FoundRow(dict[int, int]):
-    """Moves of one control by byte; a missing one is searched and kept."""
-
-    __slots__ = ("_edges", "_own")
-
-    def __init__(self, edges: _Edges, own: int) -> None:
-        self._edges, self._own = edges, own
-
-    def __missing__(self, byte: int) -> int:
-        move = self[byte] = self._edges.find(self._own, byte)
-        return move
+    def rows(self) -> list[Row]:
+        """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
+        last; the end.
+        """
+        a, default = self._automaton, self._default
+        n, n_edges = len(default), len(a.edge_low)
+        counts = a.edge_start[1:] - a.edge_start[:-1]
+        origin = np.arange(0, n * WIDTH, WIDTH)
+        first = 2 * (a.edge_start + np.arange(n + 1))  # each row's first run [+ 1]
+        edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
+        base = origin.repeat(counts)
+        begin = np.empty(2 * (n + n_edges) + 1, np.int64)
+        begin[first[:-1]] = origin
+        begin[edge] = base + a.edge_low
+        begin[edge + 1] = base + a.edge_high + 1
+        last = first[1:] - 1
+        begin[last] = origin + END
+        begin[-1] = n * WIDTH
+        value = default.repeat(2 * counts + 2)
+        value[edge] = self._move
+        value[last] = self._end
+        view = value.repeat(begin[1:] - begin[:-1]).data
+        return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
 
 
 class _Actions(dict[int, Action]):
     """The actions used so far; a missing one is made of the automaton's tables, or is the base's."""
 
-    def __init__(self, automaton: Automaton, base: dict[int, Action] | None) -> None:
+    def __init__(self, automaton: Automaton, base: _Actions | None) -> None:
         super().__init__()
         a, self._first, self._base = automaton, automaton.first_action, base
         # Views: single values of arrays take three times as long.
@@ -120,70 +131,70 @@ class _Actions(dict[int, Action]):
         return action
 
 
+class _Returns(dict[int, Sequence[int]]):
+    """What the symbols met so far return to; a missing one is sliced from the automaton's tables, or is the base's."""
+
+    def __init__(self, automaton: Automaton, base: _Returns | None) -> None:
+        super().__init__()
+        self._first, self._base = automaton.first_symbol, base
+        self._tables = (automaton.return_start.data, automaton.return_move.data)
+
+    def __missing__(self, symbol: int) -> Sequence[int]:
+        own = symbol - self._first
+        if own < 0:
+            assert self._base is not None
+            found = self._base[symbol]
+        else:
+            start, move = self._tables
+            found = move[start[own] : start[own + 1]].tolist()
+        self[symbol] = found
+        return found
+
+
 class Machine:
     """The executable form of an automaton, on top of its base's. All ids are global.
 
-    moves: a row for each control. returns: for each symbol what follows for each verdict: a control, -1: nothing, or
-    -2 - an action. actions: by number.
+    moves: a row for each control; the base's where they were met. returns: for each symbol what follows for each
+    verdict: a control, -1: nothing, or -2 - an action. actions: by number.
     """
 
     __slots__ = ("_automaton", "_base", "_edges", "_first", "actions", "moves", "returns")
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
         a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
-        self.actions: dict[int, Action] = _Actions(a, base.actions if base else None)
-        start, returns = a.return_start.tolist(), a.return_move.tolist()
-        own: list[Sequence[int]] = [returns[i:j] for i, j in itertools.pairwise(start)]
-        self.returns: list[Sequence[int]] = base.returns + own if base else own
+        self.actions = self._make_actions()
+        self.returns: _Returns = _Returns(a, base.returns if base else None)
+        self._edges = edges = _Edges(a)
         n = a.n_controls - a.first_control
-        final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
-        self._edges = _Edges(a, final)
-        rows: list[Row] = self._make_rows(final) if self._is_small(n) else [_COLD_ROW] * n
-        self.moves: list[Row] = base.moves + rows if base else rows
+        rows: list[Row] = edges.rows() if self._is_small(n) else [_COLD_ROW] * n
+        # The base's come as they're met: to touch thousands of objects costs more than most artifacts take from there.
+        self.moves: list[Row] = [_COLD_ROW] * self._first
+        self.moves.extend(rows)
 
     def _is_small(self, n: int) -> bool:
         return n <= (MOST_PACK_ROWS if self._base is None else MOST_ROWS)
 
-    def _make_rows(self, final: npt.NDArray[np.bool_]) -> list[Row]:
-        """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the
-        last; the end.
-        """
+    def _make_actions(self) -> _Actions:
+        """Those of a small automaton at once, a microsecond each otherwise; the base's as they're met."""
         a = self._automaton
-        n, n_edges = len(final), len(a.edge_low)
-        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
-        if n:
-            number = np.where(final[np.where(is_action, 0, number - self._first)], FINAL - number, number)
-        counts = a.edge_start[1:] - a.edge_start[:-1]
-        origin = np.arange(0, n * WIDTH, WIDTH)
-        first = 2 * (a.edge_start + np.arange(n + 1))  # each row's first run [+ 1]
-        edge = np.arange(1, 2 * n_edges, 2) + np.arange(0, 2 * n, 2).repeat(counts)  # each edge's run
-        base = origin.repeat(counts)
-        begin = np.empty(2 * (n + n_edges) + 1, np.int64)
-        begin[first[:-1]] = origin
-        begin[edge] = base + a.edge_low
-        begin[edge + 1] = base + a.edge_high + 1
-        last = first[1:] - 1
-        begin[last] = origin + END
-        begin[-1] = n * WIDTH
-        default = -1 - 2 * a.verdict.astype(np.int32)
-        value = default.repeat(2 * counts + 2)
-        value[edge] = np.where(is_action, -1 - a.edge_move, number)
-        value[last] = np.where(final, default, DEAD)
-        view = value.repeat(begin[1:] - begin[:-1]).data
-        return [view[at : at + WIDTH] for at in range(0, n * WIDTH, WIDTH)]
+        actions = _Actions(a, self._base.actions if self._base else None)
+        if self._is_small(len(a.action_target)):
+            target, push = a.action_target.tolist(), a.action_push.tolist()
+            if len(push) == len(target):
+                pushed: Iterable[tuple[int, ...]] = zip(push, strict=True)
+            else:
+                pushed = [tuple(push[i:j]) for i, j in itertools.pairwise(a.action_start.tolist())]
+            actions.update(zip(range(a.first_action, a.n_actions), zip(pushed, target, strict=True), strict=True))
+        return actions
 
     def step(self, control: int, byte: int) -> int:
-        """The move of a control that has no row yet; makes it."""
-        own = control - self._first
-        if own < 0:
-            assert self._base is not None
-            move = self._base.moves[control][byte]
-            if move == COLD:
-                move = self._base.step(control, byte)
-            self.moves[control] = self._base.moves[control]
-            return move
-        row = self.moves[control] = _FoundRow(self._edges, own)
-        return row[byte]
+        """The move of a control that has no row, or whose row the base has. Cost: half a microsecond."""
+        if control >= self._first:
+            return self._edges.find(control, byte)
+        assert self._base is not None
+        row = self.moves[control] = self._base.moves[control]
+        move = row[byte]
+        return self._base.step(control, byte) if move == COLD else move
 
     def is_final(self, control: int) -> bool:
         """Whether a control returns before it sees a byte."""
@@ -192,11 +203,7 @@ class Machine:
 
     def memory(self) -> int:
         """Bytes of rows, actions and returns, the automaton apart. An estimate."""
-        a, own = self._automaton, self.moves[self._first :]
-        if self._is_small(len(own)):
-            rows = (4 * WIDTH + 200) * len(own)
-        else:
-            rows = sum(sys.getsizeof(row) + 32 * len(row) for row in own if isinstance(row, _FoundRow))
-        lists = 8 * (len(self.moves) + len(self.returns)) + 200 * len(self.actions)
-        returns = 64 * (len(a.return_start) - 1) + 40 * len(a.return_move)
-        return rows + lists + returns + 2 * len(a.edge_low) + len(own)
+        a, own = self._automaton, len(self.moves) - self._first
+        rows = (4 * WIDTH + 200) * own if self._is_small(own) else 0
+        lists = 8 * len(self.moves) + 200 * (len(self.actions) + len(self.returns))
+        return rows + lists + 10 * len(a.edge_low) + 12 * own

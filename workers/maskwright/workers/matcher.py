@@ -2,8 +2,8 @@
 
 State is (control, context, stack). The stack is a linked list of tuples (symbol, context of the caller,
 rest), states are linked to the one before, so fork and rollback copy nothing. A text token is legal when its
-bit is in the row of (control, context); accepting it runs its bytes over `Machine.moves`. After a token the
-control is *settled*: final controls have returned.
+bit is in the row of (control, context); accepting it runs its bytes over `Machine.moves`, or looks up where they led
+before (ways.py). After a token the control is *settled*: final controls have returned.
 
 Stop tokens are bound here, not in the artifact: one is legal exactly when the text so far is complete, also
 if the vocabulary has it as text. After a stop token the matcher is terminated: its mask holds stop tokens
@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.budget import Budget
@@ -34,6 +35,7 @@ from maskwright.workers.questions import Questions
 from maskwright.workers.snapshot import read_snapshot, write_snapshot
 from maskwright.workers.specials import FIRST_MARK
 from maskwright.workers.state import MAX_RETURN_PUSHES, TERMINATED, Position, Stack, State
+from maskwright.workers.ways import MOST_WAYS, NOWHERE, PLACE_SHIFT, Ways
 
 
 class Matcher(Questions):
@@ -42,22 +44,36 @@ class Matcher(Questions):
     """
 
     __slots__ = (
-        "_accepting", "_artifact", "_budget", "_dense", "_empty", "_ending", "_mask", "_rows", "_state",
-        "_stop_bits", "_stop_text", "_stops", "_tails", "_unusual", "_views", "_walking", "stop_token_ids",
+        "_accepting",
+        "_artifact",
+        "_budget",
+        "_dense",
+        "_empty",
+        "_ending",
+        "_known",
+        "_mask",
+        "_most_known",
+        "_rows",
+        "_state",
+        "_stop_bits",
+        "_stop_text",
+        "_stops",
+        "_tails",
+        "_unusual",
+        "_views",
+        "_walking",
+        "_words",
+        "stop_token_ids",
         "vocab_size",
     )  # fmt: skip
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
         stops = artifact.pack.stop_token_ids if stop_token_ids is None else tuple(integers(stop_token_ids))
-        if any(not 0 <= t < artifact.vocab_size for t in stops):
-            raise ValueError(f"stop_token_ids {stops} aren't all ids below {artifact.vocab_size}")
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
-        self._stops = frozenset(stops)
-        self._stop_text = frozenset(t for t in stops if artifact.pack.token_bytes(t) is not None)
+        self._stops, self._stop_text, self._stop_bits = artifact.pack.stops(stops)
         # Stop tokens that rows may hold. A special one that is also a symbol of the source is taken for that, unless
         # the text may end.
         self._ending = self._stops if artifact.has_specials else self._stop_text
-        self._stop_bits = [(t >> 5, 1 << (t & 31)) for t in sorted(self._stops)]
         machine, self._rows, self._dense = artifact.machine, artifact.rows, artifact.rows.dense
         # What a method reads together: one look-up instead of five.
         self._accepting = (
@@ -75,10 +91,14 @@ class Matcher(Questions):
             artifact.push_offset,
         )
         self._budget: Budget | None = None
+        # What's legal for a matcher with stop tokens among its rows' is its own.
+        self._known = Ways() if self._ending else artifact.ways
+        self._most_known = 0 if self._ending else MOST_WAYS
         self._empty = artifact.empty_entries
         self._unusual = bool(self._stop_text) or not stops
         self._mask: object = None
         self._views: list[memoryview] = []
+        self._words: list[npt.NDArray[np.uint32]] = []
         self._tails: list[memoryview] | None = None
         self._state: State = self._first_state()
 
@@ -87,7 +107,7 @@ class Matcher(Questions):
         entry = a.entry(0, a.start)
         if not entry:
             raise ArtifactError("context_rows", None, "the start has no row")
-        return (a.start, 0, None, entry, None, b"")
+        return (a.start, 0, None, entry, None, b"", (a.row_offset[0] + a.start) << PLACE_SHIFT)
 
     @property
     def artifact(self) -> Artifact:
@@ -117,23 +137,23 @@ class Matcher(Questions):
         if row is not None:
             view[:] = row
         else:
-            self._rows.fill(view, entry >> 1)
+            self._rows.fill(view, self._words[index], entry >> 1)
         if close is not None:
-            close[0].keep(np.frombuffer(view, np.uint32), *close[1:])
+            close[0].keep(self._words[index], *close[1:])
         if entry & 1:
             for word, bit in self._stop_bits:
                 view[word] |= bit
         elif entry in self._empty:
-            self._check_live(view, entry)
+            self._check_live(index, entry)
         if self._unusual:
-            self._fill_unusual(view, entry)
+            self._fill_unusual(view, index, entry)
         if self._tails is not None:
             tail = self._tails[index]
             tail[:] = memoryview(bytes(tail.nbytes)).cast("I")
 
     def _close_budget(self, left: int) -> tuple[Budget, int, Stack, int] | None:
         """What has to take tokens away when `left` remain after the next, None where none would. Raises ValueError."""
-        control, _, stack, _, _, _ = self._state
+        control, _, stack, _, _, _, _ = self._state
         budget = self._budget or self._make_budget()
         if budget.is_far(control, stack, left):
             return None
@@ -146,15 +166,15 @@ class Matcher(Questions):
         self._budget = Budget(self._artifact, self._stop_text, 1 if self._stops else 0)
         return self._budget
 
-    def _fill_unusual(self, view: memoryview, entry: int) -> None:
+    def _fill_unusual(self, view: memoryview, index: int, entry: int) -> None:
         """A stop token that is text is no text; without a stop token even a complete text may be stuck."""
         if not entry & 1:
             for word, bit in self._stop_bits:
                 view[word] &= ~bit
-        self._check_live(view, entry)
+        self._check_live(index, entry)
 
-    def _check_live(self, view: memoryview, entry: int) -> None:
-        if np.frombuffer(view, np.uint32).any():
+    def _check_live(self, index: int, entry: int) -> None:
+        if self._words[index].any():
             return
         if entry & 1:
             detail = "the text is complete, and there is no stop token to end it"
@@ -168,6 +188,7 @@ class Matcher(Questions):
         words = self._artifact.pack.words
         rows = bitmask_rows(mask, words)
         self._views = [row[:words] for row in rows]
+        self._words = [np.frombuffer(view, np.uint32) for view in self._views]
         self._tails = [row[words:] for row in rows] if rows and len(rows[0]) > words else None
         self._mask = mask
 
@@ -175,7 +196,7 @@ class Matcher(Questions):
 
     def accept_token(self, token: int) -> bool:
         """Goes on by one token. False, and nothing changes, when it isn't in the mask. Cost: linear in the
-        token's bytes.
+        token's bytes the first time, then a look-up.
 
         Raises TypeError for what isn't an integer,
         ArtifactError when the artifact's mask holds a token that its automaton doesn't take: the
@@ -185,9 +206,25 @@ class Matcher(Questions):
             token = operator.index(token)  # numpy's integers can't be shifted with Python's; a float is no token
         if not 0 <= token < self.vocab_size:
             return False
+        state = self._state
+        way = self._known.get(state[6] + token)
+        stack = state[2]
+        while type(way) is dict:  # the token returns, and goes on by what's taken off
+            symbol, context, stack = stack  # type: ignore[misc]
+            way = way.get((symbol, context))
+        if way is None:
+            return self._accept_new(token)
+        control, context, entry, place, pushes = way
+        for symbol, below in pushes:
+            stack = (symbol, below, stack)
+        self._state = (control, context, stack, entry, state, token, place)
+        return True
+
+    def _accept_new(self, token: int) -> bool:
+        """`accept_token` for a token that isn't known from here; remembers it."""
         dense, tokens, moves, context_rows, row_offset = self._accepting
         state = self._state
-        control, context, stack, entry, _, _ = state
+        control, context, stack, entry, _, _, before = state
         row = dense[entry >> 1]
         bit = row[token >> 5] >> (token & 31) & 1 if row is not None else self._rows.bit(entry >> 1, token)
         if not bit or (self._ending and token in self._ending and (entry & 1 or token in self._stop_text)):
@@ -196,7 +233,7 @@ class Matcher(Questions):
         if data is None:
             data = self._artifact.pack.text_bytes(token)
         # Most tokens stay in their frame. Those that don't are walked again from their first byte.
-        at = control
+        at, low, popped = control, stack, 0
         for byte in data:
             at = moves[at][byte]
             if at < 0:
@@ -204,21 +241,29 @@ class Matcher(Questions):
         if at >= 0:
             control = at
         else:
-            reached = self._walk(data, control, context, stack)
+            reached = self._run(data, control, context, stack)
             if reached is None:
                 raise self._inconsistent(token)
-            control, context, stack = reached
-        entry = context_rows[row_offset[context] + control]
+            control, context, stack, low, popped = reached
+        place = row_offset[context] + control
+        entry = context_rows[place]
         if not entry and not (entry := self._artifact.entry(context, control)):
             raise self._inconsistent(token)
-        self._state = (control, context, stack, entry, state, token)
+        place <<= PLACE_SHIFT
+        self._state = (control, context, stack, entry, state, token, place)
+        known = self._known
+        if len(known) < self._most_known:
+            if at >= 0:
+                known[before + token] = (control, context, entry, place, ())
+            elif stack is not None:
+                known.add_crossing(before + token, state[2], popped, low, self._state)
         return True
 
     def _accept_stop(self, token: int) -> bool:
         state = self._state
         if token not in self._stops or not state[3] & 1:
             return False
-        self._state = (state[0], state[1], state[2], TERMINATED, state, token)
+        self._state = (state[0], state[1], state[2], TERMINATED, state, token, NOWHERE)
         return True
 
     def _inconsistent(self, token: int) -> ArtifactError:
@@ -242,7 +287,8 @@ class Matcher(Questions):
         entry = self._artifact.entry(context, control)
         if not entry:
             return False
-        self._state = (control, context, stack, entry, state, data)
+        place = (self._artifact.row_offset[context] + control) << PLACE_SHIFT
+        self._state = (control, context, stack, entry, state, data, place)
         return True
 
     def validate_tokens(self, tokens: Iterable[int], remaining: int | None = None) -> int:
@@ -292,16 +338,21 @@ class Matcher(Questions):
         return fill_tree(self, mask, tokens, parents, index, remaining)
 
     def _walk(self, data: bytes, control: int, context: int, stack: Stack) -> Position | None:
-        """The settled position after `data`, None where no member goes on. One loop for speed: it's the
-        runtime's hottest.
+        """The settled position after `data`, None where no member goes on."""
+        reached = self._run(data, control, context, stack)
+        return reached and reached[:3]
+
+    def _run(self, data: bytes, control: int, context: int, stack: Stack) -> tuple[int, int, Stack, Stack, int] | None:
+        """The settled position after `data`, what's left below it of the stack given, and how many symbols were taken
+        off that. None where no member goes on. One loop for speed.
         """
         moves, actions, returns, push, push_offset = self._walking
-        spent = 0
+        low, popped, spent = stack, 0, 0
         for byte in (*data, END):
             move = moves[control][byte]
             while move < 0:
                 if move == DEAD:
-                    return (control, context, stack) if byte == END else None
+                    return (control, context, stack, low, popped) if byte == END else None
                 if move <= FINAL:
                     control = FINAL - move
                     break
@@ -317,7 +368,9 @@ class Matcher(Questions):
                     move = self._artifact.machine.step(control, byte)
                     continue
                 if stack is None:
-                    return (control, context, stack) if byte == END else None
+                    return (control, context, stack, low, popped) if byte == END else None
+                if stack is low:
+                    low, popped = stack[2], popped + 1
                 symbol, context, stack = stack
                 control = returns[symbol][(-3 - move) >> 1]
                 if control < 0:
@@ -362,7 +415,7 @@ class Matcher(Questions):
         other = object.__new__(Matcher)
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
-        other._mask, other._views, other._tails = None, [], None
+        other._mask, other._views, other._words, other._tails = None, [], [], None
         other._budget = None
         return other
 

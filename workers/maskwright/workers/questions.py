@@ -62,7 +62,7 @@ class Questions:
         It's the least number within literals, and above the least where one token could close several frames.
         Cost: about a microsecond; the first call for an artifact takes 10 us or so for each of its controls.
         """
-        control, _, stack, entry, _, _ = self._state
+        control, _, stack, entry, _, _, _ = self._state
         if entry == TERMINATED:
             return 0
         least = (self._budget or self._make_budget()).least(control, stack)
@@ -76,7 +76,7 @@ class Questions:
         Cost: the first call for an artifact counts what can be reached from here, some ten microseconds an edge and
         the arithmetic of large numbers; later ones, the stack.
         """
-        control, _, stack, entry, _, _ = self._state
+        control, _, stack, entry, _, _, _ = self._state
         if entry == TERMINATED:
             return 1
         counts = artifact_counts(self._artifact)

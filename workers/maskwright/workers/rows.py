@@ -4,10 +4,11 @@ A dense row is a view of 32-bit words: the mask of text tokens, bit t % 32 of wo
 one after it's made. A stored row is an earlier row with a patch, some words xor-ed; so a chain of at most
 `tables.MAX_CHAIN` patches leads from each row to a dense one. How a row is used:
 
-    patched    the first time: the dense row is copied into the bitmask, and patched there, a microsecond a patch
-    dense      then it's kept as it stands in the bitmask, and from then on it's one copy; but one patch of at most
-               `SMALL_WORDS` words (the states inside a literal) only when it's met again, since fresh memory (four
-               pages at 128k tokens) costs as much as patching
+    few        the empty row with at most `FEW_WORDS` set (states within a literal): always cleared and set, which
+               costs no more than a copy from memory, and takes a hundredth of it
+    patched    others, the first time: the dense row is copied into the bitmask and patched there, two microseconds a
+               patch
+    dense      then it's kept as it stands in the bitmask, and from then on it's one copy
     composed   if it isn't stored at all: made dense by compose.py
 
 Rows of a vocabulary pack are made dense once for all artifacts of the pack. Dense rows of all its artifacts
@@ -32,8 +33,8 @@ from maskwright.workers.tables import Rows, held_bytes
 if TYPE_CHECKING:
     from maskwright.workers.lazy import LazyContexts
 
-SMALL_WORDS, FEW_WORDS = 32, 5
-"""A patch that isn't worth a dense row; one that's quicker stored word by word than by numpy."""
+FEW_WORDS = 128
+"""Set words that aren't worth a dense row."""
 DENSE_BYTES = 256 << 20
 
 U32 = npt.NDArray[np.uint32]
@@ -82,8 +83,24 @@ class RowPool:
     """
 
     __slots__ = (
-        "__weakref__", "_base", "_base_of", "_composer", "_first", "_first_composed", "_met", "_patch_word",
-        "_patch_xor", "_start", "_word", "_words", "_xor", "aside", "dense", "recent", "tables",
+        "__weakref__",
+        "_base",
+        "_base_of",
+        "_composer",
+        "_empty",
+        "_few",
+        "_first",
+        "_first_composed",
+        "_patch_word",
+        "_patch_xor",
+        "_start",
+        "_word",
+        "_words",
+        "_xor",
+        "aside",
+        "dense",
+        "recent",
+        "tables",
     )  # fmt: skip
 
     def __init__(
@@ -96,10 +113,11 @@ class RowPool:
         # Single values are read from views: three times as fast as from arrays.
         self._start, self._word, self._xor = rows.patch_start.data, rows.patch_word.data, rows.patch_xor.data
         self._base_of = rows.base.data
-        self._met: set[int] = set()
+        self._few: dict[int, tuple[npt.NDArray[np.int64], U32]] = {}
         own: list[memoryview | None] = [None] * (len(rows.base) + (composer.count if composer else 0))
-        empty: list[memoryview | None] = [np.zeros(words, np.uint32).data]
-        self.dense: list[memoryview | None] = (base.dense if base else empty) + own
+        self._empty: memoryview = base._empty if base else np.zeros(words, np.uint32).data
+        first: list[memoryview | None] = base.dense if base else [self._empty]
+        self.dense: list[memoryview | None] = first + own
         self.aside: dict[int, memoryview] = {}
         self.recent: Recent = base.recent if base else Recent(max(DENSE_BYTES // (4 * words), 2))
 
@@ -108,49 +126,48 @@ class RowPool:
         """The global count of stored rows: numbers below it exist."""
         return self.tables.n_rows
 
-    def fill(self, view: memoryview, index: int) -> None:
-        """Writes any row into `view`, [words] of 32 bits."""
+    def fill(self, view: memoryview, words: U32, index: int) -> None:
+        """Writes any row into a bitmask's, [words] of 32 bits, given as a view and as an array."""
+        few = self._few.get(index)
+        if few is not None:
+            view[:] = self._empty
+            words[few[0]] = few[1]
+            return
         row = self.dense[index]
         if row is None and self.aside:
             row = self._again(index)
         if row is not None:
             view[:] = row
         elif self._first <= index < self._first_composed:
-            if self._patch(view, index) and index not in self._met:
-                self._met.add(index)
-            else:
+            self._patch(view, words, index)
+            if index not in self._few:
                 self._keep(index, memoryview(view.tobytes()).cast("I"))
         else:
             view[:] = self.expand(index)
 
-    def _patch(self, view: memoryview, index: int) -> bool:
-        """Writes an own stored row into `view`. Whether that's as quick as it gets."""
+    def _patch(self, view: memoryview, words: U32, index: int) -> None:
+        """Writes an own stored row."""
         start, word, xor, first = self._start, self._patch_word, self._patch_xor, self._first
         own = index - first
         base = self._base_of[own]
         begin, end = start[own], start[own + 1]
         if not base:
-            view[:] = self.dense[0]  # type: ignore[assignment]
+            view[:] = self._empty
+            few = (word[begin:end], xor[begin:end])
+            words[few[0]] = few[1]
             if end - begin <= FEW_WORDS:
-                for at in range(begin, end):
-                    view[self._word[at]] = self._xor[at]
-                return True
-            np.frombuffer(view, np.uint32)[word[begin:end]] = xor[begin:end]
-            return end - begin <= SMALL_WORDS
-        is_small = end - begin <= SMALL_WORDS
+                self._few[index] = few
+            return
         chain = [(begin, end)]
         while (row := self.dense[base]) is None and (own := base - first) >= 0:
             chain.append((start[own], start[own + 1]))
             base = self._base_of[own]
-            is_small = False
         view[:] = self.expand(base) if row is None else row
-        out = np.frombuffer(view, np.uint32)
         if not base:
             begin, end = chain.pop()
-            out[word[begin:end]] = xor[begin:end]
+            words[word[begin:end]] = xor[begin:end]
         for begin, end in chain:
-            out[word[begin:end]] ^= xor[begin:end]
-        return is_small
+            words[word[begin:end]] ^= xor[begin:end]
 
     def bit(self, index: int, token: int) -> int:
         """Whether a token, an id within the row, is in any row."""
@@ -180,8 +197,9 @@ class RowPool:
         if index >= self._first_composed:
             row = self._compose(index)
         else:
-            row = np.empty(self._words, np.uint32).data
-            self._patch(row, index)
+            words = np.empty(self._words, np.uint32)
+            row = words.data
+            self._patch(row, words, index)
         self._keep(index, row)
         return row
 
@@ -208,5 +226,5 @@ class RowPool:
         """Bytes of the tables and of the rows that this pool made itself. An estimate."""
         own = {id(row) for row in (*self.dense[self._first :], *self.aside.values()) if row is not None}
         composer = self._composer.memory() if self._composer else 0
-        made = (4 * self._words + 300) * len(own) + 64 * len(self._met)
+        made = (4 * self._words + 300) * len(own) + 400 * len(self._few)
         return held_bytes(self.tables) + composer + 8 * len(self.dense) + made

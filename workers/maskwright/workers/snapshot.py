@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from maskwright.workers.artifact import Artifact
 from maskwright.workers.errors import SnapshotError
 from maskwright.workers.state import TERMINATED, Stack, State
+from maskwright.workers.ways import NOWHERE, PLACE_SHIFT
 
 if TYPE_CHECKING:
     from maskwright.workers.matcher import Matcher
@@ -145,7 +146,8 @@ def _read_state(read: _Reader, a: Artifact) -> State:
         raise SnapshotError("state", f"no sequence rests in control {control} there")
     if terminated and not entry & 1:
         raise SnapshotError("state", "it has ended where no text may end")
-    return (control, context, stack, TERMINATED if terminated else entry, None, b"")
+    place = NOWHERE if terminated else (a.row_offset[context] + control) << PLACE_SHIFT
+    return (control, context, stack, TERMINATED if terminated else entry, None, b"", place)
 
 
 def _read_steps(read: _Reader, matcher: Matcher) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 Stack = tuple[int, int, Any] | None
 Position = tuple[int, int, Stack]
-State = tuple[int, int, Stack, int, Any, int | bytes]
+State = tuple[int, int, Stack, int, Any, int | bytes, int]
 """Control, context, stack, row entry (2 * row index + may_end), the state before, the step that led here: a token,
-or the text of `accept_string`. Entry TERMINATED: a stop token was accepted.
+or the text of `accept_string`, the place (ways.py). Entry TERMINATED: a stop token was accepted.
 """
 
 TERMINATED = 1

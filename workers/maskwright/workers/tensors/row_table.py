@@ -45,7 +45,7 @@ class RowTable:
 
     def _entry(self, artifact: Artifact, stored: int) -> int:
         row = np.empty(self._words, np.uint32)
-        artifact.rows.fill(row.data, stored >> 1)
+        artifact.rows.fill(row.data, row, stored >> 1)
         row = row | self._stops if stored & 1 else row & ~self._hidden
         key = row.tobytes()
         number = self._numbers.get(key)
