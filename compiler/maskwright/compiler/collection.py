@@ -48,13 +48,16 @@ def rare_collection() -> Iterator[None]:
     finally:
         with _lock:
             _running -= 1
+            due = not _running and _is_due()
             if not _running:
-                _settle()
                 gc.set_threshold(*_usual)
+        if due:  # without the lock: finalizers run, and may be anyone's
+            gc.collect()
 
 
-def _settle() -> None:
+def _is_due() -> bool:
+    """Whether the last compilation of all made a full collection due."""
     global _loaded
-    if gc.isenabled() and (_loaded or gc.get_count()[2] > _middle):
-        gc.collect()
-        _loaded = False
+    due = gc.isenabled() and (_loaded or gc.get_count()[2] > _middle)
+    _loaded = _loaded and not due
+    return due
