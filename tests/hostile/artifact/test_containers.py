@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from damage import put_together, raw_file, resign, take_apart, with_header
+from hypothesis import given
+from hypothesis import strategies as st
 from toy import toy
 
-from maskwright.workers import Artifact, ArtifactError, VocabularyPack, WrongVocabulary
+from maskwright.workers import Artifact, ArtifactError, VocabularyPack, WrongVocabulary, container
 from maskwright.workers.container import MAX_HEADER, MAX_INFLATED, MAX_SECTIONS, read_container
 
 
@@ -156,6 +158,35 @@ def test_the_table_itself_is_accepted() -> None:
 )
 def test_rows_of_the_section_table(bad: list[Any], section: str, reason: str) -> None:
     refuse(table(bad), section, reason)
+
+
+CELLS = st.one_of(
+    st.sampled_from(["a", "A", "", "raw", "zlib", "u1", "u4", "f4"]), st.integers(-2, 9), st.booleans(), st.none()
+)
+ROWS = st.one_of(
+    st.lists(CELLS, max_size=7),
+    st.builds(
+        lambda **fields: row(**fields),
+        name=st.sampled_from(["a", "b.c", "A"]),
+        offset=st.integers(-1, 200),
+        stored=st.sampled_from([-1, 3, 4, 4, 4, True]),
+        raw=st.sampled_from([-1, 3, 4, 4, 4, 4.0]),
+        codec=st.sampled_from(["raw", "raw", "zlib", "lzma"]),
+        dtype=st.sampled_from(["u1", "u2", "u8", "x"]),
+    ),
+    CELLS,
+)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=3))
+def test_rows_are_judged_together_as_one_by_one(rows: list[Any]) -> None:
+    try:
+        for one in rows:
+            container._read_row(one)
+    except ArtifactError:
+        assert not container._are_rows(rows)
+    else:
+        assert container._are_rows(rows)
 
 
 def test_overlaps_gaps_and_repeats() -> None:

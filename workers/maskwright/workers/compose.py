@@ -3,13 +3,12 @@ accepts.
 
 The pack knows for each of its controls which tokens leave its frame, and with which residual; a context is a
 vector of bits, one for each residual of its frame. So a row is one gather of bits, and an OR of the tokens whose bit is
-set: some ten microseconds, once. What a control's tokens are in words is computed when it's met first, for all
-artifacts of the pack. Compilers leave such rows out for controls that decoding seldom meets (`hot` in the pack).
+set: some twenty microseconds, once. Compilers leave such rows out for controls that decoding seldom meets (`hot` in the
+pack).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,37 +20,8 @@ from maskwright.workers.tables import Contexts
 if TYPE_CHECKING:
     from maskwright.workers.pack import VocabularyPack
 
-U32 = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.intp]
 Bits = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """A pack control's residual tokens, ascending: the word of the bitmask that each stands in, its bit there, and the
-    place of its residual.
-    """
-
-    word: Places
-    bit: U32
-    place: Places
-
-
-def leaving_tokens(pack: VocabularyPack, control: int) -> Leaving:
-    """Of one control, kept in the pack. Raises ArtifactError when they aren't all text."""
-    found = pack.leaving.get(control)
-    if found is None:
-        residuals = pack.residuals
-        part = slice(residuals.start[control], residuals.start[control + 1])
-        token, place = residuals.token[part].astype(np.intp), residuals.place[part].astype(np.intp)
-        if len(token) > 1 and not (token[1:] > token[:-1]).all():
-            order = token.argsort(kind="stable")
-            token, place = token[order], place[order]
-        word, bit = token >> 5, np.left_shift(np.uint32(1), (token & 31).astype(np.uint32))
-        if (bit & ~pack.text_words[word]).any():
-            raise ArtifactError("residual_token", None, f"control {control} has a token that isn't text")
-        found = pack.leaving[control] = Leaving(word, bit, place)
-    return found
+_ONE = np.uint32(1)
 
 
 class Composer:
@@ -72,21 +42,20 @@ class Composer:
         """The row, dense, on its base; the base itself where nothing is added. Raises ArtifactError when the pack's
         residual tokens aren't all text.
         """
-        contexts = self._contexts
-        tokens = leaving_tokens(self._pack, int(contexts.composed_control[number]))
-        if not len(tokens.place):
+        contexts, pack = self._contexts, self._pack
+        residuals, control = pack.residuals, int(contexts.composed_control[number])
+        part = slice(residuals.start[control], residuals.start[control + 1])
+        if part.start == part.stop:
             return base
         accepted = self._accepted(int(contexts.composed_context[number]))
-        legal = accepted.take(tokens.place).nonzero()[0]
-        if not len(legal):
+        token = residuals.token[part][accepted.take(residuals.place[part])].astype(np.intp)
+        if not len(token):
             return base
-        word, bit = tokens.word.take(legal), tokens.bit.take(legal)
-        begins = np.empty(len(word), bool)
-        begins[0] = True
-        np.not_equal(word[1:], word[:-1], out=begins[1:])
-        start = begins.nonzero()[0]
+        word, bit = token >> 5, np.left_shift(_ONE, (token & 31).astype(np.uint32))
+        if (bit & ~pack.text_words.take(word)).any():
+            raise ArtifactError("residual_token", None, f"control {control} has a token that isn't text")
         words = np.array(base)
-        words[word.take(start)] |= np.bitwise_or.reduceat(bit, start)
+        np.bitwise_or.at(words, word, bit)
         return words.data
 
     def memory(self) -> int:

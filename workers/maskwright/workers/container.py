@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 import struct
 import sys
@@ -38,7 +39,7 @@ REQUIRED_FEATURES = SPECIAL_TOKENS | LAZY_CONTEXTS
 """The required feature bits that this reader knows."""
 PREAMBLE = struct.Struct("<8sHHIQQ")
 ALIGN = 64
-_ZEROS = bytes(ALIGN)
+_PADDING = [bytes(n) for n in range(ALIGN)]
 TRAILER = 32
 MAX_HEADER = 1 << 18
 MAX_SECTIONS = 256
@@ -49,6 +50,7 @@ DTYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "u8": np.uint64, "i4
 _KINDS = {name: np.dtype(kind) for name, kind in DTYPES.items()}
 _ITEM_BYTES = {name: kind.itemsize for name, kind in _KINDS.items()}
 _ROW = (str, int, int, int, str, str)
+_CODECS = frozenset(["raw", "zlib"])
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _COMPRESS_FROM, _WORTH = 256, 0.95
 LEVEL = 6
@@ -168,7 +170,7 @@ def parse_json(data: bytes, section: str, offset: int | None) -> Any:
     ArtifactError.
     """
     try:
-        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return _DECODER.decode(data.decode())
     except (ValueError, RecursionError) as error:
         raise ArtifactError(section, offset, f"not acceptable JSON: {error}") from None
 
@@ -184,22 +186,25 @@ def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} isn't JSON")
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
 def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) -> dict[str, Section]:
     rows = header.get("sections")
     if not isinstance(rows, list) or len(rows) > MAX_SECTIONS:
         raise ArtifactError("header", PREAMBLE.size, f"has no section table, or one of more than {MAX_SECTIONS}")
     out: dict[str, Section] = {}
     end, inflated, limit = header_end, 0, len(buffer) - TRAILER
-    for row in rows:
-        section = _read_row(row)
+    for section in map(Section._make if _are_rows(rows) else _read_row, rows):
         name, begin, stored, raw, codec, _ = section
         if name in out:
             raise ArtifactError(name, begin, "the section is there twice")
-        if begin != end + -end % ALIGN:
-            raise ArtifactError(name, begin, f"should begin at {end + -end % ALIGN}")
+        padding = -end % ALIGN
+        if begin != end + padding:
+            raise ArtifactError(name, begin, f"should begin at {end + padding}")
         if begin + stored > limit:
             raise ArtifactError(name, begin, f"{stored} bytes reach beyond the file")
-        if begin != end and buffer[end:begin] != _ZEROS[: begin - end]:
+        if padding and buffer[end:begin].tobytes() != _PADDING[padding]:
             raise ArtifactError(name, end, "the padding before it isn't zero")
         end = begin + stored
         if codec == "zlib":
@@ -212,14 +217,31 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
     return out
 
 
+def _are_rows(rows: list[Any]) -> bool:
+    """Whether `_read_row` accepts every row: the same rules, a column at a time."""
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {len(_ROW)}:
+        return False
+    names, offsets, stored, raw, codecs, dtypes = zip(*rows, strict=True)
+    if any(set(map(type, column)) != {int} for column in (offsets, stored, raw)):
+        return False
+    if any(set(map(type, column)) != {str} for column in (names, codecs, dtypes)):
+        return False
+    if not all(map(_NAME.fullmatch, names)) or not _CODECS.issuperset(codecs) or not _ITEM_BYTES.keys() >= set(dtypes):
+        return False
+    if min(*offsets, *stored, *raw) < 0 or any(map(operator.mod, raw, map(_ITEM_BYTES.__getitem__, dtypes))):
+        return False
+    return all(codec == "zlib" or n == m for codec, n, m in zip(codecs, stored, raw, strict=True))
+
+
 def _read_row(row: Any) -> Section:
     if type(row) is not list or tuple(map(type, row)) != _ROW:
         raise ArtifactError("header", PREAMBLE.size, "a row of the section table has a wrong form")
-    name, offset, stored, raw, codec, dtype = row
+    section = Section._make(row)
+    name, offset, stored, raw, codec, dtype = section
     if not _NAME.fullmatch(name):
         raise ArtifactError("header", PREAMBLE.size, "a section has an unacceptable name")
     item = _ITEM_BYTES.get(dtype)
-    if item is None or codec not in ("raw", "zlib"):
+    if item is None or codec not in _CODECS:
         raise ArtifactError(name, None, f"unknown codec {codec[:16]!r} or dtype {dtype[:16]!r}")
     if offset < 0 or stored < 0 or raw < 0:
         raise ArtifactError(name, None, "a negative offset or length")
@@ -227,7 +249,7 @@ def _read_row(row: Any) -> Section:
         raise ArtifactError(name, None, "stored raw, but its two lengths differ")
     if raw % item:
         raise ArtifactError(name, None, f"{raw} bytes aren't a whole number of {dtype}")
-    return Section(name, offset, stored, raw, codec, dtype)
+    return section
 
 
 def _aligned(n: int) -> int:

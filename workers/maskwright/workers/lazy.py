@@ -70,7 +70,7 @@ def read_factors(container: Container, a: Automaton, first_frame: int, n_rows: i
     read.require("lazy_end", end <= control_room, "is no place of its frame's vector")
     base = read.values("lazy_base", n_controls, n_rows + 1).astype(np.int64)
     group_place = read.values("lazy_group_place").astype(np.int64)
-    group_start = read.starts("lazy_group_count", len(group_place), n_controls)
+    group_start = read.starts("lazy_group_count", read.values("lazy_group_count", n_controls), len(group_place))
     read.require(
         "lazy_group_place",
         group_place < np.repeat(control_room, np.diff(group_start)),

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -63,10 +63,12 @@ class _Edges:
     def __init__(self, a: Automaton) -> None:
         self._automaton = a
         final = (a.edge_start[1:] == a.edge_start[:-1]) & (a.verdict > 0)
-        number, is_action = a.edge_move >> 1, (a.edge_move & 1).astype(bool)
-        if len(final):
-            number = np.where(final[np.where(is_action, 0, number - a.first_control)], FINAL - number, number)
-        self._move = np.where(is_action, -1 - a.edge_move, number)
+        move, actions = a.edge_move >> 1, (a.edge_move & 1).nonzero()[0]
+        if final.any():
+            ends = final.take(move - a.first_control, mode="clip").nonzero()[0]
+            move[ends] = FINAL - move[ends]
+        move[actions] = -1 - a.edge_move[actions]  # also where the action's number is that of a final control
+        self._move = move
         self._default = -1 - 2 * a.verdict.astype(np.int32)
         self._end = np.where(final, self._default, DEAD)
         # Views and bytes: single values of arrays take three times as long.
@@ -111,7 +113,7 @@ class _Edges:
 class _Actions(dict[int, Action]):
     """The actions used so far; a missing one is made of the automaton's tables, or is the base's."""
 
-    def __init__(self, automaton: Automaton, base: Sequence[Action] | _Actions) -> None:
+    def __init__(self, automaton: Automaton, base: _Actions | None) -> None:
         super().__init__()
         a, self._first, self._base = automaton, automaton.first_action, base
         # Views: single values of arrays take three times as long.
@@ -120,6 +122,7 @@ class _Actions(dict[int, Action]):
     def __missing__(self, number: int) -> Action:
         own = number - self._first
         if own < 0:
+            assert self._base is not None
             action = self._base[number]
         else:
             start, push, target = self._tables
@@ -128,46 +131,70 @@ class _Actions(dict[int, Action]):
         return action
 
 
+class _Returns(dict[int, Sequence[int]]):
+    """What the symbols met so far return to; a missing one is sliced from the automaton's tables, or is the base's."""
+
+    def __init__(self, automaton: Automaton, base: _Returns | None) -> None:
+        super().__init__()
+        self._first, self._base = automaton.first_symbol, base
+        self._tables = (automaton.return_start.data, automaton.return_move.data)
+
+    def __missing__(self, symbol: int) -> Sequence[int]:
+        own = symbol - self._first
+        if own < 0:
+            assert self._base is not None
+            found = self._base[symbol]
+        else:
+            start, move = self._tables
+            found = move[start[own] : start[own + 1]].tolist()
+        self[symbol] = found
+        return found
+
+
 class Machine:
     """The executable form of an automaton, on top of its base's. All ids are global.
 
-    moves: a row for each control. returns: for each symbol what follows for each verdict: a control, -1: nothing, or
-    -2 - an action. actions: by number.
+    moves: a row for each control; the base's where they were met. returns: for each symbol what follows for each
+    verdict: a control, -1: nothing, or -2 - an action. actions: by number.
     """
 
     __slots__ = ("_automaton", "_base", "_edges", "_first", "actions", "moves", "returns")
 
     def __init__(self, automaton: Automaton, base: Machine | None) -> None:
         a, self._automaton, self._base, self._first = automaton, automaton, base, automaton.first_control
-        self.actions: Sequence[Action] | _Actions = self._make_actions()
-        start, returns = a.return_start.tolist(), a.return_move.tolist()
-        own: list[Sequence[int]] = [returns[i:j] for i, j in itertools.pairwise(start)]
-        self.returns: list[Sequence[int]] = base.returns + own if base else own
+        self.actions = self._make_actions()
+        self.returns: _Returns = _Returns(a, base.returns if base else None)
         self._edges = edges = _Edges(a)
         n = a.n_controls - a.first_control
         rows: list[Row] = edges.rows() if self._is_small(n) else [_COLD_ROW] * n
-        self.moves: list[Row] = base.moves + rows if base else rows
+        # The base's come as they're met: to touch thousands of objects costs more than most artifacts take from there.
+        self.moves: list[Row] = [_COLD_ROW] * self._first
+        self.moves.extend(rows)
 
     def _is_small(self, n: int) -> bool:
         return n <= (MOST_PACK_ROWS if self._base is None else MOST_ROWS)
 
-    def _make_actions(self) -> Sequence[Action] | _Actions:
-        """Those of a small automaton at once, a microsecond each otherwise."""
-        a, base = self._automaton, self._base.actions if self._base else []
-        if not self._is_small(len(a.action_target)) or not isinstance(base, list):
-            return _Actions(a, base)
-        target, push = a.action_target.tolist(), a.action_push.tolist()
-        if len(push) == len(target):
-            return [*base, *zip(zip(push, strict=True), target, strict=True)]
-        parts = itertools.pairwise(a.action_start.tolist())
-        return [*base, *[(tuple(push[i:j]), to) for (i, j), to in zip(parts, target, strict=True)]]
+    def _make_actions(self) -> _Actions:
+        """Those of a small automaton at once, a microsecond each otherwise; the base's as they're met."""
+        a = self._automaton
+        actions = _Actions(a, self._base.actions if self._base else None)
+        if self._is_small(len(a.action_target)):
+            target, push = a.action_target.tolist(), a.action_push.tolist()
+            if len(push) == len(target):
+                pushed: Iterable[tuple[int, ...]] = zip(push, strict=True)
+            else:
+                pushed = [tuple(push[i:j]) for i, j in itertools.pairwise(a.action_start.tolist())]
+            actions.update(zip(range(a.first_action, a.n_actions), zip(pushed, target, strict=True), strict=True))
+        return actions
 
     def step(self, control: int, byte: int) -> int:
-        """The move of a control that has no row. Cost: half a microsecond."""
+        """The move of a control that has no row, or whose row the base has. Cost: half a microsecond."""
         if control >= self._first:
             return self._edges.find(control, byte)
         assert self._base is not None
-        return self._base.step(control, byte)
+        row = self.moves[control] = self._base.moves[control]
+        move = row[byte]
+        return self._base.step(control, byte) if move == COLD else move
 
     def is_final(self, control: int) -> bool:
         """Whether a control returns before it sees a byte."""
@@ -178,8 +205,5 @@ class Machine:
         """Bytes of rows, actions and returns, the automaton apart. An estimate."""
         a, own = self._automaton, len(self.moves) - self._first
         rows = (4 * WIDTH + 200) * own if self._is_small(own) else 0
-        base = len(self._base.actions) if self._base else 0
-        actions = 200 * (len(self.actions) - (base if isinstance(self.actions, list) else 0))
-        lists = 8 * (len(self.moves) + len(self.returns) + len(self.actions)) + actions
-        returns = 64 * (len(a.return_start) - 1) + 40 * len(a.return_move)
-        return rows + lists + returns + 10 * len(a.edge_low) + 12 * own
+        lists = 8 * len(self.moves) + 200 * (len(self.actions) + len(self.returns))
+        return rows + lists + 10 * len(a.edge_low) + 12 * own

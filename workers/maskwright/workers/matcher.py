@@ -69,15 +69,11 @@ class Matcher(Questions):
 
     def __init__(self, artifact: Artifact, stop_token_ids: Iterable[int] | None = None) -> None:
         stops = artifact.pack.stop_token_ids if stop_token_ids is None else tuple(integers(stop_token_ids))
-        if any(not 0 <= t < artifact.vocab_size for t in stops):
-            raise ValueError(f"stop_token_ids {stops} aren't all ids below {artifact.vocab_size}")
         self._artifact, self.vocab_size, self.stop_token_ids = artifact, artifact.vocab_size, stops
-        self._stops = frozenset(stops)
-        self._stop_text = frozenset(t for t in stops if artifact.pack.token_bytes(t) is not None)
+        self._stops, self._stop_text, self._stop_bits = artifact.pack.stops(stops)
         # Stop tokens that rows may hold. A special one that is also a symbol of the source is taken for that, unless
         # the text may end.
         self._ending = self._stops if artifact.has_specials else self._stop_text
-        self._stop_bits = [(t >> 5, 1 << (t & 31)) for t in sorted(self._stops)]
         machine, self._rows, self._dense = artifact.machine, artifact.rows, artifact.rows.dense
         # What a method reads together: one look-up instead of five.
         self._accepting = (

@@ -16,12 +16,11 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.workers.compose import Leaving
 from maskwright.workers.container import Array, Buffer, Container, read_container
 from maskwright.workers.errors import ArtifactError
 from maskwright.workers.fingerprint import SPECIAL, TEXT, UNUSED, table_fingerprint
@@ -39,9 +38,21 @@ from maskwright.workers.tables import (
 
 MAX_VOCABULARY = 1 << 22
 MAX_STOPS = 256
+MOST_STOP_SETS = 64
+"""Sets of stop tokens that are remembered."""
 
 _loaded: weakref.WeakValueDictionary[tuple[Any, ...], VocabularyPack] = weakref.WeakValueDictionary()
 _loading = threading.Lock()
+
+
+class Stops(NamedTuple):
+    """What matchers want to know of their stop tokens. text: those that are text tokens too. bits: (word, bit) of each
+    in a bitmask.
+    """
+
+    ids: frozenset[int]
+    text: frozenset[int]
+    bits: list[tuple[int, int]]
 
 
 class VocabularyPack:
@@ -54,7 +65,7 @@ class VocabularyPack:
 
     __slots__ = (
         "__weakref__", "_blob", "_container", "_flags", "_offsets", "_places", "automaton", "control_row",
-        "digest", "fingerprint", "header", "leaving", "machine", "residuals", "rows", "stop_token_ids",
+        "digest", "fingerprint", "header", "machine", "residuals", "rows", "stop_token_ids", "stops_cache",
         "text_words", "token_cache", "vocab_size",
     )  # fmt: skip
 
@@ -76,7 +87,7 @@ class VocabularyPack:
         _check_ids(container, "control_row", self.automaton.n_controls, rows.n_rows)
         self.control_row = container.array("control_row")
         self.residuals: Residuals = read_residuals(container, self.automaton, self.vocab_size)
-        self.leaving: dict[int, Leaving] = {}
+        self.stops_cache: dict[tuple[int, ...], Stops] = {}
         _check_ids(container, "entry_controls", None, self.automaton.n_controls)
 
     @classmethod
@@ -146,6 +157,21 @@ class VocabularyPack:
                 cached = spell_special(token)
             self.token_cache[token] = cached
         return cached
+
+    def stops(self, ids: tuple[int, ...]) -> Stops:
+        """Of some stop tokens, remembered for the sets that are in use. Raises ValueError for ids outside the
+        vocabulary.
+        """
+        found = self.stops_cache.get(ids)
+        if found is None:
+            if any(not 0 <= token < self.vocab_size for token in ids):
+                raise ValueError(f"stop_token_ids {ids} aren't all ids below {self.vocab_size}")
+            text = frozenset(token for token in ids if self.token_bytes(token) is not None)
+            found = Stops(frozenset(ids), text, [(token >> 5, 1 << (token & 31)) for token in sorted(set(ids))])
+            if len(self.stops_cache) >= MOST_STOP_SETS:
+                self.stops_cache = {}
+            self.stops_cache[ids] = found
+        return found
 
     def __repr__(self) -> str:
         return f"VocabularyPack({self.digest[:12]}, {self.vocab_size} tokens)"

@@ -105,6 +105,7 @@ class Residuals:
     start: I64  # [controls + 1]
     token: Array
     place: Array
+    packed: I64  # [frames + 1] bytes of a vector of bits; 0 for frames that aren't the pack's
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Contexts:
     bits_start[q + 1]]` packs the residuals that context q, of a pack's frame, accepts.
     """
 
-    frame: Array
+    frame: I64
     row_offset: I64
     push_offset: I64
     rows: npt.NDArray[np.uint32]
@@ -178,9 +179,9 @@ class Reader:
         if len(array) and int(array.max()) >= below:
             raise self.fail(name, f"value {int(array.max())} isn't below {below}")
 
-    def starts(self, name: str, total: int, length: int | None = None) -> I64:
-        """Counts that sum to `total`, as starts: [len + 1]."""
-        starts = starts_of(self.values(name, length))
+    def starts(self, name: str, counts: Array, total: int) -> I64:
+        """Counts that must sum to `total`, as starts: [len + 1]."""
+        starts = starts_of(counts)
         if starts[-1] != total:
             raise self.fail(name, f"counts sum to {starts[-1]}, not {total}")
         return starts
@@ -204,68 +205,80 @@ def read_automaton(container: Container, base: Automaton) -> Automaton:
     """The automaton's own tables on top of `base`, checked. Raises ArtifactError."""
     read = Reader(container)
     verdict, low = read.values("verdict"), read.values("edge_low")
-    edge_start = read.starts("edge_count", len(low), len(verdict))
+    edge_count = read.values("edge_count", len(verdict))
+    edge_start = read.starts("edge_count", edge_count, len(low))
     push, callee = read.values("action_push"), read.values("symbol_callee")
-    action_start = read.starts("action_count", len(push))
+    action_count = read.values("action_count")
+    action_start = read.starts("action_count", action_count, len(push))
     frame_verdicts = read.values("frame_verdicts", below=MAX_VERDICTS)
     n_frames = base.n_frames + len(frame_verdicts)
     n_controls, n_symbols = base.n_controls + len(verdict), base.n_symbols + len(callee)
-    n_actions = base.n_actions + len(action_start) - 1
+    n_actions = base.n_actions + len(action_count)
     if max(n_controls, n_actions) >= MAX_NUMBERS:
         raise read.fail("verdict", f"{n_controls} controls, {n_actions} actions: too many")
     if n_symbols and not n_controls:
         raise read.fail("symbol_callee", "there are symbols, but no control")
     read.require_below("symbol_callee", callee, n_frames)
-    controls = read.starts("frame_controls", len(verdict), len(frame_verdicts))
-    symbols = read.starts("frame_symbols", len(callee), len(frame_verdicts))
+    control_count = read.values("frame_controls", len(frame_verdicts))
+    symbol_count = read.values("frame_symbols", len(frame_verdicts))
+    controls = read.starts("frame_controls", control_count, len(verdict))
+    symbols = read.starts("frame_symbols", symbol_count, len(callee))
     all_controls = np.concatenate((base.all_frame_controls, controls[1:] + base.n_controls))
     all_verdicts = np.concatenate((base.all_frame_verdicts, frame_verdicts))
     own_frames = np.arange(base.n_frames, n_frames)
-    control_frame = own_frames.repeat(controls[1:] - controls[:-1])
-    caller = own_frames.repeat(symbols[1:] - symbols[:-1])
+    control_frame, caller = own_frames.repeat(control_count), own_frames.repeat(symbol_count)
     symbol_frame = np.concatenate((base.all_symbol_frame, caller))
     symbol_callee = np.concatenate((base.all_symbol_callee, callee))
-    action_frame, action_target = _read_actions(read, action_start, push, symbol_frame, symbol_callee, all_controls)
-    if (verdict > all_verdicts[control_frame]).any():
+    read.require_below("action_push", push, n_symbols)
+    target = read.values("action_target", len(action_count), n_controls)
+    action_frame = _check_actions(
+        read, action_count, action_start, push, target, symbol_frame, symbol_callee, all_controls
+    )
+    if (verdict > frame_verdicts.repeat(control_count)).any():
         raise read.fail("verdict", "a verdict that its frame doesn't have")
-    targets = _Targets(read, base, control_frame, action_frame, n_controls, n_actions)
     high = read.values("edge_high", len(low), 256)
     read.require("edge_low", low <= high, "is above its edge_high")
     _check_disjoint(read, edge_start, low, high)
-    move = read.values("edge_move", len(low))
-    targets.check("edge_move", move, control_frame.repeat(edge_start[1:] - edge_start[:-1]), 0)
+    move = read.values("edge_move", len(low)).astype(np.int64)
     counts = all_verdicts[callee]
     return_start = starts_of(counts)
-    stored = read.values("return_move", int(return_start[-1]))
-    targets.check("return_move", stored, caller.repeat(counts), 1)
+    back = read.values("return_move", int(return_start[-1])).astype(np.int64)
+    targets = _Targets(read, base, control_frame, action_frame)
+    targets.check("edge_move", move, control_frame.repeat(edge_count), 0)
+    targets.check("return_move", back, caller.repeat(counts), 1)
     return Automaton(
         base.n_controls, base.n_actions, base.n_symbols, n_controls, n_actions, n_symbols, n_frames,
-        edge_start, low, high, move.astype(np.int64), verdict, action_start, push, action_target, return_start,
-        _decode_returns(stored), all_controls, np.concatenate((base.all_frame_symbols, symbols[1:] + base.n_symbols)),
+        edge_start, low, high, move, verdict, action_start, push, target, return_start,
+        _decode_returns(back), all_controls, np.concatenate((base.all_frame_symbols, symbols[1:] + base.n_symbols)),
         all_verdicts, symbol_frame, symbol_callee,
     )  # fmt: skip
 
 
-def _read_actions(
-    read: Reader, start: I64, push: Array, symbol_frame: I64, symbol_callee: I64, frame_controls: I64
-) -> tuple[I64, Array]:
-    """Each action's first frame, and its target: the symbols chain from frame to callee, and the target is
-    where they end.
+def _check_actions(
+    read: Reader,
+    sizes: Array,
+    start: I64,
+    push: Array,
+    target: Array,
+    symbol_frame: I64,
+    symbol_callee: I64,
+    frame_controls: I64,
+) -> I64:
+    """The symbols of each action chain from frame to callee, and its target is where they end. Returns each action's
+    first frame.
     """
-    read.require_below("action_push", push, len(symbol_frame))
-    target = read.values("action_target", len(start) - 1, int(frame_controls[-1]))
-    sizes = start[1:] - start[:-1]
-    read.require("action_count", (sizes > 0) & (sizes <= MAX_PUSHES), f"isn't from 1 to {MAX_PUSHES}")
-    frames, callees = symbol_frame[push], symbol_callee[push]
+    if len(sizes) and (int(sizes.min()) < 1 or int(sizes.max()) > MAX_PUSHES):
+        read.require("action_count", (sizes > 0) & (sizes <= MAX_PUSHES), f"isn't from 1 to {MAX_PUSHES}")
+    frames, lands = symbol_frame[push], symbol_callee[push]
     if len(push) > len(sizes):
         chained = np.ones(len(push), bool)
-        chained[1:] = frames[1:] == callees[:-1]
+        chained[1:] = frames[1:] == lands[:-1]
         chained[start[:-1]] = True
         read.require("action_push", chained, "isn't pushed in the frame that its symbol belongs to")
-    lands = callees[start[1:] - 1]
+        frames, lands = frames[start[:-1]], lands[start[1:] - 1]
     inside = (frame_controls[lands] <= target) & (target < frame_controls[lands + 1])
     read.require("action_target", inside, "isn't in the frame that the last symbol calls")
-    return frames[start[:-1]], target
+    return frames
 
 
 def _check_disjoint(read: Reader, start: I64, low: Array, high: Array) -> None:
@@ -278,45 +291,38 @@ def _check_disjoint(read: Reader, start: I64, low: Array, high: Array) -> None:
 
 
 class _Targets:
-    """What edges and returns may lead to: for each own control c at 2 * c, for each own action a at 2 * a + 1, the
-    frame that it belongs to; -1 for what is the base's, or isn't there.
+    """What edges and returns may lead to: for each own control c at 2 * c + 1, for each own action a at 2 * a + 2, the
+    frame that it belongs to; -1 for what is the base's, or isn't there, which the ends stand for.
     """
 
-    def __init__(
-        self, read: Reader, base: Automaton, control_frame: I64, action_frame: I64, n_controls: int, n_actions: int
-    ) -> None:
-        self._read, self._ends = read, (n_controls, n_actions)
+    def __init__(self, read: Reader, base: Automaton, control_frame: I64, action_frame: I64) -> None:
+        self._read = read
+        self._ends = (base.n_controls + len(control_frame), base.n_actions + len(action_frame))
         self._first = min(base.n_controls, base.n_actions)
-        self._frame = np.full(2 * (max(self._ends) - self._first) + 2, -1, np.int32)
+        self._frame = np.full(2 * (max(self._ends) - self._first) + 2, -1, np.int64)
         for odd, begin, frames in ((0, base.n_controls, control_frame), (1, base.n_actions, action_frame)):
-            at = 2 * (begin - self._first) + odd
+            at = 2 * (begin - self._first) + odd + 1
             self._frame[at : at + 2 * len(frames) : 2] = frames
 
-    def check(self, name: str, stored: Array, frame: I64, skip: int) -> None:
+    def check(self, name: str, stored: I64, frame: I64, skip: int) -> None:
         """Values below `skip` lead nowhere; others, less `skip`, lead into the frame they come from."""
-        if not len(stored):
-            return
-        place = stored.astype(np.int64)
-        place -= 2 * self._first + skip
-        found = self._frame.take(place, mode="clip") == frame  # the last place is nothing's
-        found &= place >= 0
+        found = self._frame.take(stored - (2 * self._first + skip - 1), mode="clip") == frame
         if skip:
             found |= stored == 0
         if not found.all():
             raise self._fail(name, stored, int(found.argmin()), skip)
 
-    def _fail(self, name: str, stored: Array, at: int, skip: int) -> ArtifactError:
+    def _fail(self, name: str, stored: I64, at: int, skip: int) -> ArtifactError:
         number = (int(stored[at]) - skip) >> 1
         exists = number < self._ends[(int(stored[at]) - skip) & 1]
         where = "leaves its frame without a call" if not skip else "isn't in the caller's frame"
         return self._read.fail(name, f"entry {at} {where if exists else 'names no control or action'}")
 
 
-def _decode_returns(stored: Array) -> I64:
+def _decode_returns(stored: I64) -> I64:
     """As moves: a control, -1: none, -2 - action. Stored as 2 * control + 1, 0, 2 * action + 2."""
-    wide = stored.astype(np.int64)
-    half = wide >> 1
-    return np.where(wide & 1, half, -1 - half)
+    half = stored >> 1
+    return np.where(stored & 1, half, -1 - half)
 
 
 def read_rows(container: Container, first_row: int, held: npt.NDArray[np.uint32]) -> Rows:
@@ -339,18 +345,18 @@ def _read_flips(read: Reader, held: npt.NDArray[np.uint32]) -> tuple[I64, npt.ND
     word = starts_of(read.values("flip_step"))[1:]
     if len(word) and int(word[-1]) >= len(held):
         raise read.fail("flip_step", f"steps to word {int(word[-1])} of {len(held)}")
-    bits = read.values("flip_bits", len(word)).astype(np.uint32)
+    bits = read.values("flip_bits", len(word)).astype(np.uint32, copy=False)
     read.require("flip_bits", (bits & ~held[word]) == 0, "holds a token that isn't text or a symbol")
     return word, bits
 
 
 def _read_patches(read: Reader, n_rows: int, n_flips: int) -> tuple[I64, I64]:
     """For each patch its flip, and where each row's patches begin."""
-    step = read.values("patch_flip")
-    start = read.starts("patch_count", len(step), n_rows)
+    step, count = read.values("patch_flip"), read.values("patch_count", n_rows)
+    start = read.starts("patch_count", count, len(step))
     total = starts_of(step)
     flip = total[1:]
-    flip -= total[start[:-1]].repeat(start[1:] - start[:-1])
+    flip -= total[start[:-1]].repeat(count)
     if len(flip) and int(flip.max()) >= n_flips:
         raise read.fail("patch_flip", f"names flip {int(flip.max())} of {n_flips}")
     return flip, start
@@ -377,54 +383,66 @@ def read_residuals(container: Container, automaton: Automaton, vocab_size: int) 
     read = Reader(container)
     counts = read.values("code_count", automaton.n_frames).astype(np.int64)
     token = read.values("residual_token", below=vocab_size)
-    start = read.starts("residual_count", len(token), automaton.n_controls)
+    start = read.starts("residual_count", read.values("residual_count", automaton.n_controls), len(token))
     place = read.values("residual_place", len(token))
     used = np.flatnonzero(start[1:] > start[:-1])
     if len(used):
         good = np.maximum.reduceat(place, start[used]) < counts[automaton.control_frames()[used]]
         read.require("residual_place", good, "isn't among its frame's residuals")
-    return Residuals(counts, start, token, place)
+    return Residuals(counts, start, token, place, np.append((counts + 7) >> 3, 0))
 
 
 def read_contexts(container: Container, automaton: Automaton, n_rows: int, residuals: Residuals) -> Contexts:
     """The contexts, checked against the automaton and the rows. Raises ArtifactError."""
     read = Reader(container)
-    frame = read.values("context_frame", below=automaton.n_frames)
+    frame = read.values("context_frame", below=automaton.n_frames).astype(np.int64)
     if not len(frame):
         raise read.fail("context_frame", "there is no context")
-    stored = read.values("context_rows", below=2 * (n_rows + 2)).astype(np.int64)
-    # 1 would be an end without a row: the writer has no such value.
-    read.require("context_rows", stored != 1, "is neither unreached nor a row")
-    controls, symbols = automaton.all_frame_controls, automaton.all_frame_symbols
+    stored = read.values("context_rows", below=2 * (n_rows + 2))
+    controls, symbols, after = automaton.all_frame_controls, automaton.all_frame_symbols, frame + 1
     first_control, first_symbol = controls[frame], symbols[frame]
-    row_start = _implied_starts(read, "context_rows", controls[1:][frame] - first_control, len(stored))
-    row_offset = row_start[:-1] - first_control
-    composed = (stored >> 1 == 1).nonzero()[0]
-    context = row_start.searchsorted(composed, "right") - 1
-    read.require("context_rows", frame[context] < len(residuals.counts), "is composed of no residuals")
-    rows = stored - 2
-    rows[rows < 2] = 0
-    rows[composed] = 2 * (n_rows + 1 + np.arange(len(composed))) + (stored[composed] & 1)
+    row_start = _implied_starts(read, "context_rows", controls[after] - first_control, len(stored))
+    rows, context, composed = _read_entries(read, stored, frame, row_start, n_rows, len(residuals.counts))
     push = read.values("context_push", below=len(frame) + 1)
-    push_counts = symbols[1:][frame] - first_symbol
+    push_counts = symbols[after] - first_symbol
     push_start = _implied_starts(read, "context_push", push_counts, len(push))
-    push_offset = push_start[:-1] - first_symbol
+    row_offset, push_offset = row_start[:-1] - first_control, push_start[:-1] - first_symbol
     symbol = np.arange(len(push))
     symbol -= push_offset.repeat(push_counts)
     # The last frame answers for 0, never pushed.
     good = frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
     good |= push == 0
     read.require("context_push", good, "isn't a context of the frame that its symbol calls")
-    counts = np.zeros(automaton.n_frames, np.int64)
-    counts[: len(residuals.counts)] = (residuals.counts + 7) >> 3
     bits = read.values("context_bits")
     if bits.dtype != np.uint8:
         raise read.fail("context_bits", "isn't bytes")
-    bits_start = _implied_starts(read, "context_bits", counts[frame], len(bits))
+    bits_start = _implied_starts(read, "context_bits", residuals.packed.take(frame, mode="clip"), len(bits))
     return Contexts(
-        frame, row_offset, push_offset, rows.astype(np.uint32), push,
+        frame, row_offset, push_offset, rows, push,
         n_rows + 1, context, composed - row_offset[context], bits, bits_start,
     )  # fmt: skip
+
+
+def _read_entries(
+    read: Reader, stored: Array, frame: I64, start: I64, n_rows: int, n_composing: int
+) -> tuple[npt.NDArray[np.uint32], I64, I64]:
+    """The contexts' row entries with the indices of composed rows; of each composed one the context and the place.
+    Frames below `n_composing` have such.
+    """
+    rows = stored.astype(np.uint32)
+    low = (rows < 4).nonzero()[0]
+    values = rows[low]
+    # 1 would be an end without a row: the writer has no such value.
+    if (values == 1).any():
+        raise read.fail("context_rows", f"entry {int(low[values == 1][0])} is neither unreached nor a row")
+    is_composed = values > 1
+    composed = low[is_composed]
+    context = start.searchsorted(composed, "right") - 1
+    read.require("context_rows", frame[context] < n_composing, "is composed of no residuals")
+    rows -= np.uint32(2)
+    rows[low] = 0
+    rows[composed] = np.arange(2 * (n_rows + 1), 2 * (n_rows + 1 + len(composed)), 2) + (values[is_composed] & 1)
+    return rows, context, composed
 
 
 def _implied_starts(read: Reader, name: str, counts: I64, total: int) -> I64:

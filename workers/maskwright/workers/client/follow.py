@@ -56,7 +56,7 @@ class ChannelFollower:
     ) -> None:
         self._client, self._name, self._channel, self._fingerprint = client, name, channel, fingerprint
         self._on_swap, self._stopping = on_swap, threading.Event()
-        self._pointer = f"{name}:{channel}:{fingerprint}"
+        self._pointer = ":".join(filter(None, (name, channel, fingerprint)))
         self._revoked: ArtifactRevoked | None = None
         self._current = self._start()
         self._thread = threading.Thread(target=self._follow, name=f"follow {name}:{channel}", daemon=True)
