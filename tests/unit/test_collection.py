@@ -11,6 +11,7 @@ import pytest
 from maskwright.compiler import CompileError, CompileOptions, Compiler, CompileResult, Limits, Vocabulary
 from maskwright.compiler.collection import THRESHOLDS, rare_collection
 from maskwright.compiler.tokens import build
+from maskwright.workers import Artifact, Matcher, VocabularyPack, allocate_token_bitmask
 
 
 def test_the_last_to_leave_restores() -> None:
@@ -148,3 +149,44 @@ def test_a_result_is_few_objects(compiler: Compiler, uncollected: None, source: 
     result = SOURCES[source](compiler)
     gc.collect()
     assert result.to_bytes() and len(gc.get_objects()) - before < FEW
+
+
+def test_a_load_meets_no_large_collection(compiler: Compiler) -> None:
+    """Neither the compilation before it nor the prepared vocabulary makes one due."""
+    large = {"properties": {f"p{i}": {"type": "string", "maxLength": i} for i in range(300)}, "required": ["p7"]}
+    sources = [*SOURCES.values(), lambda c: c.compile_json_schema(large)]
+    pack = VocabularyPack.from_bytes(compiler.vocabulary.pack_bytes())
+    met: list[tuple[int, int]] = []
+
+    def meet(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generation = info["generation"]
+            met.append((generation, sum(len(gc.get_objects(generation=g)) for g in range(generation + 1))))
+
+    gc.collect()
+    for source in sources * 2:
+        try:
+            data = source(compiler).to_bytes()
+        except CompileError:
+            continue
+        gc.callbacks.append(meet)
+        try:
+            matcher = Matcher(Artifact.from_bytes(data, pack))
+            matcher.fill_next_token_bitmask(allocate_token_bitmask(1, pack.vocab_size))
+        finally:
+            gc.callbacks.remove(meet)
+    assert all(generation < 2 and visited < 10_000 for generation, visited in met)
+
+
+def test_a_vocabulary_is_settled_with_its_first_compilation() -> None:
+    """What was loaded is visited in full there; later compilations visit little."""
+    vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(128)] + [None], {128: "<end>"}, [128])
+    compiler = Compiler(vocabulary)
+    before = gc.get_stats()[2]["collections"]
+    compiler.compile_json_schema(ALTERNATIVES)
+    assert gc.get_stats()[2]["collections"] > before
+    before = gc.get_stats()[2]["collections"]
+    gc.collect()
+    for source in ("alternatives", "grammar", "recursive schema"):
+        SOURCES[source](compiler)
+    assert gc.get_stats()[2]["collections"] == before + 1

@@ -62,7 +62,8 @@ class CompileResult:
     @cached_property
     def report(self) -> Report:
         """Made on first use: telling where the length is unbounded and what each place costs takes a while."""
-        return self.tell()
+        with rare_collection():
+            return self.tell()
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,6 @@ class Compiler:
     def _compile(
         self, kind: str, source: bytes, front_end: Callable[[float], _Front], options: CompileOptions | None = None
     ) -> CompileResult:
-        # What isn't in the result is gone when the collector is itself again, and isn't visited.
         with rare_collection():
             return self._run(kind, source, front_end, options or self.options)
 

@@ -31,6 +31,7 @@ from maskwright.compiler.automaton.explore import explore_library
 from maskwright.compiler.automaton.minimise import minimise
 from maskwright.compiler.automaton.specialise import specialise
 from maskwright.compiler.automaton.spell import cut_unspellable
+from maskwright.compiler.collection import loaded
 from maskwright.compiler.options import CompileOptions
 from maskwright.compiler.schema import followed_by, library_frames
 from maskwright.compiler.tokens.machine import unflatten
@@ -83,6 +84,7 @@ def prepare(vocabulary: Vocabulary, progress: Progress | None = None) -> Prepare
         found = _prepared.get(vocabulary.fingerprint)
         if found is None:
             found = _prepared[vocabulary.fingerprint] = read_pack(build_pack(vocabulary, progress))
+            loaded()
         _prepared.move_to_end(vocabulary.fingerprint)
         while len(_prepared) > KEPT:
             _prepared.popitem(last=False)

@@ -5,17 +5,18 @@ The dense moves of the pack's controls are made once per vocabulary and shared; 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol
+from maskwright.compiler.automaton.ir import ByteAutomaton, Edge, FrameInfo, Move, Symbol, make_edges
 from maskwright.compiler.tokens.tables import NONE, AutomatonTables, lengths, starts
 
 I32 = npt.NDArray[np.int32]
+T = TypeVar("T")
 
 
 class Machine(NamedTuple):
@@ -112,6 +113,25 @@ def build_machine(own: AutomatonTables, base: AutomatonTables | None, base_moves
     )
 
 
+class _OnDemand(list[T]):
+    """A list whose members are made when they're asked for, and kept: of a pack's thousands of controls compilations
+    ask for few, and each object would be visited by every full collection. Asked by number, or all in order."""
+
+    def __init__(self, make: Callable[[int], T], n: int) -> None:
+        super().__init__([None] * n)  # type: ignore[list-item]
+        self._make = make
+
+    def __getitem__(self, i: Any) -> Any:
+        found = super().__getitem__(i)
+        if found is None:
+            found = self._make(i)
+            self[i] = found
+        return found
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, range(len(self)))
+
+
 def unflatten(
     t: AutomatonTables,
     names: Sequence[tuple[str, str]],
@@ -119,9 +139,10 @@ def unflatten(
     base: tuple[ByteAutomaton, AutomatonTables] | None = None,
 ) -> ByteAutomaton:
     """The automaton of tables, without a start: the inverse of `flatten`. `names`: (name, pointer) of each frame;
-    `base`: what it stands on, as automaton and tables."""
+    `base`: what it stands on, as automaton and tables. Edges and symbols are made when they're asked for."""
     first_action = len(base[1].action_target) if base else 0
 
+    @functools.cache
     def move(n: int) -> Move:
         if n >= 0:
             return Move(n)
@@ -129,22 +150,22 @@ def unflatten(
         pushes = t.action_push[int(t.action_start[a]) : int(t.action_start[a + 1])].tolist()
         return Move(int(t.action_target[a]), tuple(pushes))
 
+    def edges(c: int) -> tuple[Edge, ...]:
+        part = slice(int(t.edge_start[c]), int(t.edge_start[c + 1]))
+        moves = map(move, t.edge_move[part].tolist())
+        return tuple(make_edges(t.edge_low[part].tolist(), t.edge_high[part].tolist(), moves))
+
+    def symbol(s: int) -> Symbol:
+        returns = t.return_move[int(t.return_start[s]) : int(t.return_start[s + 1])].tolist()
+        back = tuple(None if m == NONE else move(m) for m in returns)
+        return Symbol(callers[s], int(t.symbol_callee[s]), back)
+
     out = ByteAutomaton(entries=dict(entries or {}), base=base[0] if base else None)
-    moves: dict[int, Move] = {n: move(n) for n in np.unique(t.edge_move).tolist()}
-    edges = [
-        Edge(low, high, moves[m])
-        for low, high, m in zip(t.edge_low.tolist(), t.edge_high.tolist(), t.edge_move.tolist(), strict=True)
-    ]
-    starts = t.edge_start.tolist()
-    out.edges = [tuple(edges[i:j]) for i, j in itertools.pairwise(starts)]
-    out.verdict = t.verdict.tolist()
     frames = out.first_frame + np.arange(len(t.frame_verdicts))
+    callers: list[int] = np.repeat(frames, lengths(t.frame_symbols)).tolist()
+    out.edges, out.symbols = _OnDemand(edges, len(t.verdict)), _OnDemand(symbol, len(callers))
+    out.verdict = t.verdict.tolist()
     out.frame = np.repeat(frames, lengths(t.frame_controls)).tolist()
-    callers = np.repeat(frames, lengths(t.frame_symbols)).tolist()
-    returns, starts = t.return_move.tolist(), t.return_start.tolist()
-    for s, callee in enumerate(t.symbol_callee.tolist()):
-        back = tuple(None if m == NONE else move(m) for m in returns[starts[s] : starts[s + 1]])
-        out.symbols.append(Symbol(callers[s], callee, back))
     out.frames = [
         FrameInfo(name, pointer, int(v)) for (name, pointer), v in zip(names, t.frame_verdicts.tolist(), strict=True)
     ]
