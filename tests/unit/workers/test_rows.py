@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from damage import put_together, take_apart
+from damage import put_together, resign, take_apart
 from toy import toy
 
-from maskwright.workers import Artifact, ArtifactError, VocabularyPack, rows
-from maskwright.workers.container import narrow
+from maskwright.workers import Artifact, ArtifactError, VocabularyPack, container, rows
+from maskwright.workers.container import narrow, read_container
 
 WORDS = 10
 
@@ -56,8 +58,12 @@ def test_bits_without_fill() -> None:
         assert artifact.rows.expand(index).tolist() == expected[index].tolist()
 
 
-def composed(tokens: list[int]) -> tuple[Artifact, list[tuple[int, int]]]:
-    """The toy with all rows of the pack's frames composed, and other residual tokens; (context, control) of each."""
+def composed(
+    tokens: list[int], bits: int | None = None, after: Callable[[bytes], bytes] = bytes
+) -> tuple[Artifact, list[tuple[int, int]]]:
+    """The toy with all rows of the pack's frames composed, and other residual tokens; (context, control) of each. bits:
+    what all bytes of `context_bits` are. after: what's done to the file.
+    """
     header, sections = take_apart(toy().pack)
     sections["residual_token"] = narrow(np.array(tokens))
     pack = VocabularyPack.from_bytes(put_together((header, sections)))
@@ -73,8 +79,9 @@ def composed(tokens: list[int]) -> tuple[Artifact, list[tuple[int, int]]]:
                 made.append((q, 3 * frame + c))
         start += counts[frame]
     sections["context_rows"] = narrow(entries)
-    sections["context_bits"] = np.arange(len(sections["context_bits"])).astype(np.uint8)
-    return Artifact.from_bytes(put_together((header, sections)), pack), made
+    places = np.arange(len(sections["context_bits"])).astype(np.uint8)
+    sections["context_bits"] = places if bits is None else np.full_like(places, bits)
+    return Artifact.from_bytes(after(put_together((header, sections), compress=bits is not None)), pack), made
 
 
 def test_composed_rows_are_the_local_mask_and_the_accepted_residual_tokens() -> None:
@@ -86,13 +93,40 @@ def test_composed_rows_are_the_local_mask_and_the_accepted_residual_tokens() -> 
     for n, (q, control) in enumerate(made):
         assert contexts.composed_control[n] == control
         expected = np.array(pack.rows.expand(int(pack.section("control_row")[control]) + 1))
-        bits = int(contexts.bits[contexts.bits_start[q]])
+        bits = int(contexts.bits.array()[contexts.bits_start[q]])
         for at in range(start[control - 1] if control else 0, start[control]):
             if bits >> int(place[at]) & 1:
                 expected[tokens[at] >> 5] |= np.uint32(1 << (tokens[at] & 31))
         row = np.zeros(WORDS, np.uint32)
         artifact.rows.fill(row.data, row, contexts.first_composed + n)
         np.testing.assert_array_equal(row, expected)
+
+
+def test_bits_are_inflated_when_a_row_is_composed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container, "_COMPRESS_FROM", 0)
+
+    def damage(data: bytes) -> bytes:
+        section = read_container(data).sections["context_bits"]
+        assert section.codec == "zlib"
+        last = section.offset + section.stored - 1
+        return resign(data[:last] + bytes([data[last] ^ 1]) + data[last + 1 :])
+
+    artifact, made = composed([20, 30, 31], bits=7)
+    before = artifact.memory_size_bytes
+    assert artifact.contexts.bits.memory() == 0
+    for n in range(len(made)):
+        artifact.rows.expand(artifact.contexts.first_composed + n)
+    assert artifact.contexts.bits.memory() == artifact.contexts.bits.length > 0
+    assert artifact.memory_size_bytes >= before + artifact.contexts.bits.length
+    artifact, made = composed([20, 30, 31], bits=7, after=damage)
+    refused = 0
+    for n in range(len(made)):
+        try:
+            artifact.rows.expand(artifact.contexts.first_composed + n)
+        except ArtifactError as error:
+            assert error.section == "context_bits" and error.offset
+            refused += 1
+    assert refused
 
 
 def test_a_composed_row_holds_text_only() -> None:

@@ -40,7 +40,7 @@ class Composer:
 
     def compose(self, number: int, base: memoryview) -> memoryview:
         """The row, dense, on its base; the base itself where nothing is added. Raises ArtifactError when the pack's
-        residual tokens aren't all text.
+        residual tokens aren't all text, or the artifact's bits don't inflate.
         """
         contexts, pack = self._contexts, self._pack
         residuals, control = pack.residuals, int(contexts.composed_control[number])
@@ -60,13 +60,13 @@ class Composer:
 
     def memory(self) -> int:
         """Bytes of what's kept to compose rows. An estimate."""
-        return sum([bits.nbytes + 200 for bits in list(self._bits.values())])
+        return self._contexts.bits.memory() + sum([bits.nbytes + 200 for bits in list(self._bits.values())])
 
     def _accepted(self, q: int) -> Bits:
         """[residuals of the context's frame, rounded up to bytes]"""
         found = self._bits.get(q)
         if found is None:
             start = self._contexts.bits_start
-            packed = self._contexts.bits[start[q] : start[q + 1]]
+            packed = self._contexts.bits.array()[start[q] : start[q + 1]]
             found = self._bits[q] = np.unpackbits(packed, bitorder="little").view(np.bool_)
         return found

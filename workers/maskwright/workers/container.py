@@ -16,6 +16,7 @@ that aren't little-endian aren't supported.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import operator
@@ -92,15 +93,20 @@ class Container:
         """Where a section begins, for error messages."""
         return self.sections[name].offset if name in self.sections else None
 
+    def section(self, name: str) -> Section:
+        """A section's row of the table. Raises ArtifactError when the section is missing."""
+        section = self.sections.get(name)
+        if section is None:
+            raise ArtifactError(name, None, "the section is missing")
+        return section
+
     def array(self, name: str) -> Array:
         """A section as a read-only one-dimensional array: a view of the file where it's stored raw.
 
         Raises ArtifactError when the section is missing or its compressed bytes don't hold what the table
         says.
         """
-        section = self.sections.get(name)
-        if section is None:
-            raise ArtifactError(name, None, "the section is missing")
+        section = self.section(name)
         # A native dtype, not "<": memoryviews index only native formats.
         kind = _KINDS[section.dtype]
         if section.codec == "raw":
@@ -217,6 +223,11 @@ def _read_table(buffer: memoryview, header: Mapping[str, Any], header_end: int) 
     return out
 
 
+@functools.lru_cache(256)
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def _are_rows(rows: list[Any]) -> bool:
     """Whether `_read_row` accepts every row: the same rules, a column at a time."""
     if set(map(type, rows)) != {list} or set(map(len, rows)) != {len(_ROW)}:
@@ -226,7 +237,7 @@ def _are_rows(rows: list[Any]) -> bool:
         return False
     if any(set(map(type, column)) != {str} for column in (names, codecs, dtypes)):
         return False
-    if not all(map(_NAME.fullmatch, names)) or not _CODECS.issuperset(codecs) or not _ITEM_BYTES.keys() >= set(dtypes):
+    if not all(map(_is_name, names)) or not _CODECS.issuperset(codecs) or not _ITEM_BYTES.keys() >= set(dtypes):
         return False
     if min(*offsets, *stored, *raw) < 0 or any(map(operator.mod, raw, map(_ITEM_BYTES.__getitem__, dtypes))):
         return False
@@ -238,7 +249,7 @@ def _read_row(row: Any) -> Section:
         raise ArtifactError("header", PREAMBLE.size, "a row of the section table has a wrong form")
     section = Section._make(row)
     name, offset, stored, raw, codec, dtype = section
-    if not _NAME.fullmatch(name):
+    if not _is_name(name):
         raise ArtifactError("header", PREAMBLE.size, "a section has an unacceptable name")
     item = _ITEM_BYTES.get(dtype)
     if item is None or codec not in _CODECS:

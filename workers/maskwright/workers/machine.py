@@ -71,19 +71,24 @@ class _Edges:
         self._move = move
         self._default = -1 - 2 * a.verdict.astype(np.int32)
         self._end = np.where(final, self._default, DEAD)
-        # Views and bytes: single values of arrays take three times as long.
-        low, high = (bound.astype(np.uint8).tobytes() for bound in (a.edge_low, a.edge_high))
-        self._find = (low, high, a.edge_start.data, self._move.data, self._default.data)
+        self._find: tuple[bytes, bytes, memoryview, memoryview, memoryview] | None = None
 
     def find(self, control: int, byte: int) -> int:
         """The move of an own control."""
         own = control - self._automaton.first_control
         if byte == END:
             return int(self._end[own])
-        low, high, start, move, default = self._find
+        low, high, start, move, default = self._find or self._make_views()
         begin = start[own]
         edge = bisect_right(low, byte, begin, start[own + 1]) - 1
         return move[edge] if edge >= begin and byte <= high[edge] else default[own]
+
+    def _make_views(self) -> tuple[bytes, bytes, memoryview, memoryview, memoryview]:
+        """Views and bytes: single values of arrays take three times as long."""
+        a = self._automaton
+        low, high = (bound.astype(np.uint8).tobytes() for bound in (a.edge_low, a.edge_high))
+        self._find = (low, high, a.edge_start.data, self._move.data, self._default.data)
+        return self._find
 
     def rows(self) -> list[Row]:
         """Of all own controls, as runs of equal moves: what's before an edge, the edge, and so on; what's behind the

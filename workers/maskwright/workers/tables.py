@@ -108,6 +108,30 @@ class Residuals:
     packed: I64  # [frames + 1] bytes of a vector of bits; 0 for frames that aren't the pack's
 
 
+class Deferred:
+    """A section of bytes of which any will do: it's inflated when it's first used, which most runs never do."""
+
+    __slots__ = ("_array", "_container", "_name", "length")
+
+    def __init__(self, container: Container, name: str) -> None:
+        section = container.section(name)
+        if section.dtype != "u1":
+            raise ArtifactError(name, section.offset, f"dtype {section.dtype} where u1 is expected")
+        self._container, self._name, self.length = container, name, section.raw
+        self._array: Array | None = None
+
+    def array(self) -> Array:
+        """The section's bytes, kept. Raises ArtifactError when they don't inflate."""
+        array = self._array
+        if array is None:
+            array = self._array = self._container.array(self._name)
+        return array
+
+    def memory(self) -> int:
+        """Bytes held, of a view of the file too."""
+        return 0 if self._array is None else self._array.nbytes
+
+
 @dataclass(frozen=True, slots=True)
 class Contexts:
     """Contexts; the value of control c in context q is `rows[row_offset[q] + c]`, that of symbol s
@@ -126,7 +150,7 @@ class Contexts:
     first_composed: int
     composed_context: I64
     composed_control: I64
-    bits: Array
+    bits: Deferred
     bits_start: I64
 
 
@@ -413,10 +437,8 @@ def read_contexts(container: Container, automaton: Automaton, n_rows: int, resid
     good = frame[push.astype(np.int64) - 1] == automaton.all_symbol_callee[symbol]
     good |= push == 0
     read.require("context_push", good, "isn't a context of the frame that its symbol calls")
-    bits = read.values("context_bits")
-    if bits.dtype != np.uint8:
-        raise read.fail("context_bits", "isn't bytes")
-    bits_start = _implied_starts(read, "context_bits", residuals.packed.take(frame, mode="clip"), len(bits))
+    bits = Deferred(container, "context_bits")
+    bits_start = _implied_starts(read, "context_bits", residuals.packed.take(frame, mode="clip"), bits.length)
     return Contexts(
         frame, row_offset, push_offset, rows, push,
         n_rows + 1, context, composed - row_offset[context], bits, bits_start,

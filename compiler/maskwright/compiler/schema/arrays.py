@@ -21,6 +21,7 @@ from maskwright.compiler.schema.container import COMMA, ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
 from maskwright.compiler.schema.layout import Nest, literal
+from maskwright.compiler.schema.sources import Sources
 
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
@@ -33,8 +34,10 @@ class ArrayFrame(ContainerFrame):
     """Judged by `must` and `watched`, formulas over array atoms. Compared by identity; `Values` makes one of
     a kind."""
 
-    def __init__(self, values: Values, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> None:
-        super().__init__(values, "array", nest, pointer)
+    def __init__(
+        self, values: Values, must: Formula, watched: Formulas, nest: Nest, pointer: str, order: Sources = ()
+    ) -> None:
+        super().__init__(values, "array", nest, pointer, order)
         self.first: Formulas = (must, *watched)
         self.chunk = 0
         self._items: dict[Formulas, tuple[Formulas, Plan] | None] = {}
@@ -47,7 +50,7 @@ class ArrayFrame(ContainerFrame):
 
     def _item(self, formulas: Formulas) -> tuple[Formulas, Plan] | None:
         space, what, submissions = self.space, {}, []
-        for atom in self.atoms(formulas):
+        for atom in self.asking(formulas):
             payload: Any = atom.payload
             became = payload.on_item(atom, space)
             if became is not atom:
@@ -118,7 +121,7 @@ class ArrayFrame(ContainerFrame):
         return out
 
     def _chunk_of(self, formulas: Formulas, far: dict[Formula, Formula]) -> ChunkFrame:
-        return self.values.chunk(self.assign(formulas, far), self.nest, self.pointer)
+        return self.values.chunk(self.assign(formulas, far), self.nest, self.pointer, self.order)
 
     def _after_chunk(self, formulas: Formulas, verdict: tuple[str, Any]) -> Hashable | None:
         kind, content = verdict
@@ -136,8 +139,8 @@ class ArrayFrame(ContainerFrame):
 class ChunkFrame(ArrayFrame):
     """`CHUNK` items of an array, from before the first to behind the comma after the last."""
 
-    def __init__(self, values: Values, formulas: Formulas, nest: Nest, pointer: str) -> None:
-        super().__init__(values, formulas[0], formulas[1:], nest, pointer)
+    def __init__(self, values: Values, formulas: Formulas, nest: Nest, pointer: str, order: Sources) -> None:
+        super().__init__(values, formulas[0], formulas[1:], nest, pointer, order)
         self.name, self.chunk = "items", CHUNK
 
     def start(self) -> Hashable:

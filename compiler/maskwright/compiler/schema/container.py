@@ -14,6 +14,7 @@ from maskwright.compiler.automaton.explore import Also, Call, Stay, Transition
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, constant
 from maskwright.compiler.schema.goals import Formulas, Goal, Plan
 from maskwright.compiler.schema.layout import Gap, Literal, Nest, literal
+from maskwright.compiler.schema.sources import Sources, sources_of
 
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
@@ -28,11 +29,13 @@ Mapped = tuple[bool | int, ...]
 class ContainerFrame:
     """Base of `ObjectFrame` and `ArrayFrame`. Compared by identity."""
 
-    def __init__(self, values: Values, name: str, nest: Nest, pointer: str) -> None:
+    def __init__(self, values: Values, name: str, nest: Nest, pointer: str, order: Sources = ()) -> None:
         self.values, self.space = values, values.space
         self.name, self.pointer, self.nest = name, pointer, nest
         self.indent = values.options.whitespace if isinstance(values.options.whitespace, int) else None
         self.flexible = values.options.whitespace == "flexible"
+        self.order = order
+        self._rank = {s: i for i, s in enumerate(order)}
         self._finished: dict[Formulas, tuple[bool, ...] | None] = {}
 
     def start(self) -> Hashable:
@@ -51,6 +54,13 @@ class ContainerFrame:
         if len(formulas) == 1:
             return formulas[0].atoms
         return sorted({a for f in formulas for a in f.atoms}, key=lambda a: a.number)
+
+    def asking(self, formulas: Formulas) -> Iterable[Formula]:
+        """The atoms, those of members or items in the order of the schemas that bring them: see sources.py."""
+        atoms, rank = self.atoms(formulas), self._rank
+        if not rank:
+            return atoms
+        return sorted(atoms, key=lambda a: next((rank.get(s, len(rank)) for s in sources_of(a.payload)), -1))
 
     def assign(self, formulas: Formulas, what: Mapping[Formula, Formula]) -> Formulas:
         return tuple(self.space.assign(f, what) for f in formulas) if what else formulas

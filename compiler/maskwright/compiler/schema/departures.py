@@ -37,8 +37,9 @@ DEPARTURES = (
         '{"a": 2, "b": 1}',
         "An automaton that takes n properties in any order has a state for each set of them. The order is that of "
         "`properties`, then of what `$ref`, `allOf`, `anyOf`, `oneOf`, `if` and dependents bring, then of names that "
-        'are only mentioned, then undeclared keys. `property_order="any"` takes every order where the limit on states '
-        "allows it.",
+        "are only mentioned, then undeclared keys. Several schemas that judge a member or an item come in that order "
+        "too, without those that the keys before have ruled out (so after a discriminator a value has its own branch's "
+        'order). `property_order="any"` takes every order where the limit on states allows it.',
     ),
     Departure(
         "Keys are spelled with the fewest escapes",

@@ -6,7 +6,8 @@ others hold whatever they say, so type atoms aren't needed. Sub-schemas of membe
 through them alone is a loop without a byte in between and is refused.
 
 `order(schema)` is the canonical property order: own `properties`, then what in-place sub-schemas bring in the
-order written, then names that are only mentioned (`required` and the like).
+order written, then names that are only mentioned (`required` and the like). Which of several schemas stands first for a
+member or item: sources.py.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from maskwright.compiler.schema.languages import Languages
 
 ValueKind = Literal["null", "true", "false", "number", "string", "array", "object"]
 KINDS: tuple[ValueKind, ...] = ("object", "array", "string", "number", "true", "false", "null")
-_IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"))
+IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"))
 
 
 class Order:
@@ -174,7 +175,7 @@ class Lowering:
                     found[s.key] = s
                     if isinstance(s.value, dict):
                         work += self.targets(s)
-                        work += [child for k, _, child in self.document.children(s) if k in _IN_PLACE]
+                        work += [child for k, _, child in self.document.children(s) if k in IN_PLACE]
         return found
 
     # -- property order ----------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class Lowering:
                 for v in [value] if keyword == "const" else value:
                     out.add(Order(v if isinstance(v, dict) else ()))
         for keyword, _, child in self.document.children(schema):
-            if keyword in _IN_PLACE:
+            if keyword in IN_PLACE:
                 out.add(self.order(child))
 
     # -- constants ---------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from maskwright.compiler.schema.container import ContainerFrame
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, conjuncts, negated
 from maskwright.compiler.schema.goals import Formulas, Plan, Submission, plan
 from maskwright.compiler.schema.layout import Nest
+from maskwright.compiler.schema.sources import Sources
 from maskwright.compiler.schema.strings import QUOTE, spell, without
 
 if TYPE_CHECKING:
@@ -84,8 +85,9 @@ class ObjectFrame(ContainerFrame):
         names: tuple[str, ...],
         nest: Nest,
         pointer: str,
+        order: Sources = (),
     ) -> None:
-        super().__init__(values, "object", nest, pointer)
+        super().__init__(values, "object", nest, pointer, order)
         self.names, self.trie = names, NameTrie(names)
         self.position = {n: i for i, n in enumerate(names)}
         self.languages = _languages((must, *watched))
@@ -148,7 +150,7 @@ class ObjectFrame(ContainerFrame):
         if found is None:
             submissions = []
             against = self._used_against(formulas)
-            for atom in self.atoms(formulas):
+            for atom in self.asking(formulas):
                 payload = atom.payload
                 if not isinstance(payload, Props | Broken):
                     continue
@@ -329,8 +331,9 @@ class AnyOrderFrame(ObjectFrame):
         names: tuple[str, ...],
         nest: Nest,
         pointer: str,
+        order: Sources = (),
     ) -> None:
-        super().__init__(values, must, watched, names, nest, pointer)
+        super().__init__(values, must, watched, names, nest, pointer, order)
         self.begin = (1 << len(names)) - 1
         self.wanted = sum(1 << i for i in self.needed)
 

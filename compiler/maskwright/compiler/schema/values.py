@@ -40,6 +40,7 @@ from maskwright.compiler.schema.layout import Nest, whitespace_table
 from maskwright.compiler.schema.lower import KINDS, Lowering, Order, ValueKind
 from maskwright.compiler.schema.numbers import Integer, free_number, judge_numbers
 from maskwright.compiler.schema.objects import AnyOrderFrame, ObjectFrame
+from maskwright.compiler.schema.sources import Sources, arrange
 from maskwright.compiler.schema.strings import (
     GuardedFrame,
     StringJudge,
@@ -167,8 +168,9 @@ class Values:
                 self._leave_lengths(schemas)
             return frame
         if kind == "array":
-            return self.array(must, watched, nest, pointer)
-        frame = self.object(must, watched, self._names(must, watched, schemas), nest, pointer)
+            return self.array(must, watched, nest, pointer, arrange(self.lowering, (must, *watched), schemas, kind))
+        order = arrange(self.lowering, (must, *watched), schemas, kind)
+        frame = self.object(must, watched, self._names(must, watched, schemas), nest, pointer, order)
         self.judged_by.setdefault(frame, schemas)
         return frame
 
@@ -303,24 +305,33 @@ class Values:
 
     # -- containers --------------------------------------------------------------------------------
 
-    def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str) -> Frame:
+    def array(self, must: Formula, watched: Formulas, nest: Nest, pointer: str, order: Sources = ()) -> Frame:
         if not watched and must is TRUE and nest == FREE and not self.options.bounds_values:
             return self.shared(f"array:{self._style}", lambda: ArrayFrame(self, TRUE, (), nest, ""))
-        return self.made(("array", must, watched, nest), lambda: ArrayFrame(self, must, watched, nest, pointer))
+        key = ("array", must, watched, nest, order)
+        return self.made(key, lambda: ArrayFrame(self, must, watched, nest, pointer, order))
 
-    def chunk(self, formulas: Formulas, nest: Nest, pointer: str) -> ChunkFrame:
+    def chunk(self, formulas: Formulas, nest: Nest, pointer: str, order: Sources) -> ChunkFrame:
         """The frame of a chunk of items of an array with these formulas."""
-        key = ("chunk", formulas, nest)
-        frame = self.made(key, lambda: ChunkFrame(self, formulas, nest, pointer))
+        key = ("chunk", formulas, nest, order)
+        frame = self.made(key, lambda: ChunkFrame(self, formulas, nest, pointer, order))
         assert isinstance(frame, ChunkFrame)
         return frame
 
-    def object(self, must: Formula, watched: Formulas, names: tuple[str, ...], nest: Nest, pointer: str) -> Frame:
+    def object(
+        self,
+        must: Formula,
+        watched: Formulas,
+        names: tuple[str, ...],
+        nest: Nest,
+        pointer: str,
+        order: Sources = (),
+    ) -> Frame:
         if not watched and must is TRUE and not names and nest == FREE and not self.options.bounds_values:
             return self.shared(f"object:{self._style}", lambda: ObjectFrame(self, TRUE, (), (), nest, ""))
         kind = AnyOrderFrame if self.options.property_order == "any" and names else ObjectFrame
-        key = ("object", must, watched, names, nest)
-        return self.made(key, lambda: kind(self, must, watched, names, nest, pointer))
+        key = ("object", must, watched, names, nest, order)
+        return self.made(key, lambda: kind(self, must, watched, names, nest, pointer, order))
 
     @property
     def _style(self) -> str:
