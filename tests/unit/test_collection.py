@@ -46,6 +46,19 @@ def test_a_refused_source_restores_too() -> None:
     assert gc.get_threshold() == usual
 
 
+def test_a_full_collection_that_became_due_is_done() -> None:
+    """A middle one takes what's alive for lasting."""
+    with rare_collection():
+        pass  # what other tests have loaded
+    before = gc.get_stats()[2]["collections"]
+    with rare_collection():
+        pass
+    assert gc.get_stats()[2]["collections"] == before
+    with rare_collection():
+        gc.collect(1)
+    assert gc.get_stats()[2]["collections"] == before + 1
+
+
 RECURSIVE = {
     "$defs": {
         "node": {
