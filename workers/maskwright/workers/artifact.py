@@ -59,6 +59,10 @@ class Artifact:
         self.context_rows: Sequence[int] = self.contexts.rows.data
         self.context_push: Sequence[int] = self.contexts.push.data
         self.context_frame: Sequence[int] = self.contexts.frame.tolist()
+        controls = pack.automaton.all_frame_controls.data
+        for frame in set(self.context_frame):
+            if frame < pack.automaton.n_frames:
+                self.machine.share(controls[frame], controls[frame + 1])
         if self.lazy is not None:
             self.lazy.bind(self.rows)
             self.row_offset, self.push_offset = self.lazy.row_offset, self.lazy.push_offset
