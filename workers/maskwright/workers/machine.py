@@ -172,7 +172,7 @@ class Machine:
         self._edges = edges = _Edges(a)
         n = a.n_controls - a.first_control
         rows: list[Row] = edges.rows() if self._is_small(n) else [_COLD_ROW] * n
-        # The base's come frame by frame, or as they're met: to touch thousands of objects would take longer than the rest.
+        # The base's come frame by frame, or as they're met: thousands of objects would take longer than the rest.
         self.moves: list[Row] = [_COLD_ROW] * self._first
         self.moves.extend(rows)
 
