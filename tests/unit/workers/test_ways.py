@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damage import put_together, take_apart
 from toy import toy
 
 from maskwright.compiler import Compiler, Vocabulary
@@ -99,6 +100,25 @@ def test_what_ends_on_the_empty_stack_is_walked(kind: str) -> None:
             for byte in data:
                 assert not m.is_accepting() and m.accept_token(byte)
             assert m.is_accepting()
+
+
+def test_a_token_that_returned_on_a_deeper_stack() -> None:
+    # The toy's root calls itself twice, in its own context: "[" and up to three "!", of which two return.
+    header, sections = take_apart(toy().artifact)
+    sections["symbol_callee"][0], sections["context_push"][0] = 2, 1
+    sections["action_count"][0], sections["action_target"][0] = 2, 7
+    sections["action_push"] = np.insert(sections["action_push"], 0, 1)
+    pack = VocabularyPack.from_bytes(toy().pack)
+    artifact = Artifact.from_bytes(put_together((header, sections)), pack)
+    bracket, mark = (next(t for t in range(300) if pack.token_bytes(t) == text) for text in (b"[", b"!"))
+    for _ in range(2):
+        m, walks = Matcher(artifact), Matcher(artifact)
+        walks._known, walks._most_known = ways.Ways(), 0
+        for token in (bracket, mark, mark, mark):
+            assert m.accept_token(token) and walks.accept_token(token)
+            assert (*m._state[:4], m._state[6]) == (*walks._state[:4], walks._state[6])
+        assert m._state[:3] == (8, 0, None)
+    assert any(isinstance(way, dict) for way in artifact.ways.values())
 
 
 def test_a_stop_token_that_is_text_keeps_to_itself() -> None:

@@ -210,7 +210,9 @@ class Matcher(Questions):
         way = self._known.get(state[6] + token)
         stack = state[2]
         while type(way) is dict:  # the token returns, and goes on by what's taken off
-            symbol, context, stack = stack  # type: ignore[misc]
+            if stack is None:  # on a deeper stack it did; here it ends
+                return self._accept_new(token)
+            symbol, context, stack = stack
             way = way.get((symbol, context))
         if way is None:
             return self._accept_new(token)
