@@ -85,3 +85,11 @@ def test_the_order_holds_below_what_is_shared() -> None:
     schema = {"properties": {"p": {"allOf": deep[::-1]}, "q": {"allOf": deep}}}
     good = [f'{{"p": [{{"a": {YX}}}, {{"a": {YX}}}]}}', f'{{"q": [{{"a": {XY}}}, {{"a": {XY}}}]}}']
     judge(schema, good, [f'{{"p": [{{"a": {YX}}}, {{"a": {XY}}}]}}', f'{{"q": [{{"a": {XY}}}, {{"a": {YX}}}]}}'])
+
+
+def test_an_equal_schema_behind_a_prefix_doesn_t_stand_for_another_before_its_time() -> None:
+    xy, w = {"items": INSIDE_XY}, {"items": {"properties": {"w": {"type": "integer"}}}}
+    schema = {**xy, "prefixItems": [{}], "allOf": [w, xy]}
+    first, then = '{"w": 1, "x": 1, "y": 1}', '{"x": 1, "y": 1, "w": 1}'
+    judge(schema, [f"[{first}, {then}, {then}]"], [f"[{then}]", f"[{first}, {first}]", f"[{first}, {then}, {first}]"])
+    judge({"allOf": [w, {**xy, "prefixItems": [{}]}]}, [f"[{{}}, {first}]"], [f"[{{}}, {then}]"])

@@ -14,7 +14,7 @@ from maskwright.compiler.automaton.explore import Also, Call, Stay, Transition
 from maskwright.compiler.schema.formula import FALSE, TRUE, Formula, Kind, constant
 from maskwright.compiler.schema.goals import Formulas, Goal, Plan
 from maskwright.compiler.schema.layout import Gap, Literal, Nest, literal
-from maskwright.compiler.schema.sources import Sources, sources_of
+from maskwright.compiler.schema.sources import Ranking, Sources
 
 if TYPE_CHECKING:
     from maskwright.compiler.schema.values import Values
@@ -35,7 +35,7 @@ class ContainerFrame:
         self.indent = values.options.whitespace if isinstance(values.options.whitespace, int) else None
         self.flexible = values.options.whitespace == "flexible"
         self.order = order
-        self._rank = {s: i for i, s in enumerate(order)}
+        self._ranking = Ranking(order)
         self._finished: dict[Formulas, tuple[bool, ...] | None] = {}
 
     def start(self) -> Hashable:
@@ -57,10 +57,7 @@ class ContainerFrame:
 
     def asking(self, formulas: Formulas) -> Iterable[Formula]:
         """The atoms, those of members or items in the order of the schemas that bring them: see sources.py."""
-        atoms, rank = self.atoms(formulas), self._rank
-        if not rank:
-            return atoms
-        return sorted(atoms, key=lambda a: next((rank.get(s, len(rank)) for s in sources_of(a.payload)), -1))
+        return self._ranking.sort(self.atoms(formulas))
 
     def assign(self, formulas: Formulas, what: Mapping[Formula, Formula]) -> Formulas:
         return tuple(self.space.assign(f, what) for f in formulas) if what else formulas
