@@ -32,6 +32,7 @@ help:
 	@echo "make fuzz     property tests, ROUNDS times over; each time has other examples"
 
 $(STAMP): pyproject.toml
+	@echo "installing into $(VENV), once: a minute or more, and nothing is said meanwhile"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
@@ -49,6 +50,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)
 
 $(ADAPTERS)/.installed: pyproject.toml tests/adapters/requirements.txt tests/adapters/engines.txt
+	@echo "installing into $(ADAPTERS), once: several minutes and gigabytes, and nothing is said meanwhile"
 	test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
 	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[compiler]' -r tests/adapters/requirements.txt
 	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/adapters/engines.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -143,6 +144,31 @@ def test_sample_is_valid_and_repeatable(artifact: str, capsys: pytest.CaptureFix
     assert all(validator.is_valid(json.loads(t)) for t in texts)
     assert _run(capsys, *arguments) == (code, fields)
     assert _run(capsys, *arguments[:-1], "4")[1] != fields
+
+
+def test_sample_parts_texts_that_have_lines(artifact: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sample", artifact, "-n", "3", "--seed", "3"]
+    texts = [s["text"] for s in _run(capsys, *arguments)[1]["samples"]]
+    assert any("\n" in text for text in texts)
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == "".join(f"--- {n}\n{text}\n" for n, text in enumerate(texts, 1))
+    (tmp_path / "digit.regex").write_text("[0-9]")
+    assert main(["compile", str(tmp_path / "digit.regex"), "--tokenizer", TOKENIZER, "-o", str(tmp_path / "d")]) == 0
+    capsys.readouterr()
+    assert main(["sample", str(tmp_path / "d"), "-n", "2"]) == 0
+    assert re.fullmatch(r"\d\n\d\n", capsys.readouterr().out)
+
+
+def test_compile_tells_what_its_own_code_took(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "digit.regex").write_text("[0-9]")
+    arguments = ["compile", str(tmp_path / "digit.regex"), "--tokenizer", TOKENIZER, "-o", str(tmp_path / "d")]
+    for spent, told in ((7.5, True), (0.0, False)):
+        seconds = iter((2.0, 2.0 + spent))
+        monkeypatch.setattr("maskwright.compiler.jit.compiling_seconds", lambda seconds=seconds: next(seconds))
+        assert main(arguments) == 0
+        assert ("7.5 s of that went into the compiler's own code" in capsys.readouterr().err) == told
 
 
 def test_sample_says_when_a_text_was_cut(artifact: str, capsys: pytest.CaptureFixture[str]) -> None:

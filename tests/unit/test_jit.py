@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import shop
 from maskwright.compiler import jit
-print(shop.double(21), jit.kernels_are_kept())
+print(jit.kept_kernels(), shop.double(21), jit.kernels_are_kept(), jit.compiling_seconds() > 0)
 """
 SHOP = "from maskwright.compiler.jit import kernel\n\n\n@kernel\ndef double(x):\n    return 2 * x\n"
 
@@ -30,7 +30,8 @@ def run(folder: Path, cache: Path) -> str:
 
 
 def test_compiled_code_is_kept(tmp_path: Path) -> None:
-    assert run(tmp_path, tmp_path / "cache") == "42 True"
+    assert run(tmp_path, tmp_path / "cache") == "0 42 True True"
+    assert run(tmp_path, tmp_path / "cache") == "1 42 True False"
     assert list((tmp_path / "cache").rglob("shop.double-*.nbi"))
 
 

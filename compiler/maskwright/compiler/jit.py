@@ -27,7 +27,7 @@ class _Compilations(event.Listener):
     """Tells `deadline` how long numba compiles. Compilations nest, and never overlap: numba holds a lock."""
 
     def __init__(self) -> None:
-        self._depth, self._begin = 0, 0.0
+        self._depth, self._begin, self.seconds = 0, 0.0, 0.0
 
     def on_start(self, _: Any) -> None:
         if not self._depth:
@@ -37,10 +37,13 @@ class _Compilations(event.Listener):
     def on_end(self, _: Any) -> None:
         self._depth -= 1
         if not self._depth:
-            leave_out(time.monotonic() - self._begin)
+            spent = time.monotonic() - self._begin
+            self.seconds += spent
+            leave_out(spent)
 
 
-event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
+_compilations = _Compilations()
+event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:
@@ -75,9 +78,19 @@ def _compile(function: F, **options: Any) -> F:
         return njit(**options)(function)  # type: ignore[no-any-return]
 
 
-def kernels_are_kept() -> bool:
-    """Whether every kernel has compiled code on disk; if not, the first use takes some ten seconds."""
-    return all(
+def compiling_seconds() -> float:
+    """The seconds this process has spent compiling kernels, 0.0 where the disk had them all."""
+    return _compilations.seconds
+
+
+def kept_kernels() -> int:
+    """How many kernels of the modules imported so far have compiled code on disk. A few milliseconds."""
+    return sum(
         any(Path(k.stats.cache_path).glob(f"*.{k.py_func.__name__}-*.nbi")) if k.stats.cache_path else False
         for k in _kernels
     )
+
+
+def kernels_are_kept() -> bool:
+    """Whether every kernel has compiled code on disk; if not, the first use takes some ten seconds."""
+    return kept_kernels() == len(_kernels)

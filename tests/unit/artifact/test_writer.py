@@ -96,9 +96,14 @@ def test_integers_are_stored_in_the_smallest_dtype() -> None:
 
 def test_compression_only_where_it_pays() -> None:
     noise = np.random.default_rng(0).integers(0, 256, 5000).astype(np.uint8)
-    sections = [("few", np.zeros(256, np.uint8)), ("zeros", np.zeros(257, np.uint8)), ("noise", noise)]
+    half = np.where(np.arange(5000) < 2400, noise, 0)  # a stream's few bytes more leave less than half
+    less = np.where(np.arange(5000) < 2600, noise, 0)
+    sections = [("few", np.zeros(2048, np.uint8)), ("zeros", np.zeros(2049, np.uint8)), ("noise", noise)]
+    sections += [("half", half.astype(np.uint8)), ("less", less.astype(np.uint8))]
     c = read_container(write_container({}, sections, compress=True))
-    assert {s.name: s.codec for s in c.sections.values()} == {"few": "raw", "zeros": "zlib", "noise": "raw"}
+    assert {s.name: s.codec for s in c.sections.values()} == {
+        "few": "raw", "zeros": "zlib", "noise": "raw", "half": "zlib", "less": "raw",
+    }  # fmt: skip
     for name, array in sections:
         assert c.array(name).tolist() == array.tolist()
     c = read_container(write_container({}, sections, compress=False))

@@ -14,7 +14,7 @@ def test_a_report() -> None:
         "\n"
         "states: 3 over characters, 5 over UTF-8 bytes, 16 inside a JSON string\n"
         "length: at most 2 characters\n"
-        "shortest: 'a', 'éé'"
+        "shortest, a character for its whole class: 'a', 'éé'"
     )
 
 

@@ -104,6 +104,7 @@ def test_composed_rows_are_the_local_mask_and_the_accepted_residual_tokens() -> 
 
 def test_bits_are_inflated_when_a_row_is_composed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "_COMPRESS_FROM", 0)
+    monkeypatch.setattr(container, "_WORTH", 1)
 
     def damage(data: bytes) -> bytes:
         section = read_container(data).sections["context_bits"]

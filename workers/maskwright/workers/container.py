@@ -53,7 +53,10 @@ _ITEM_BYTES = {name: kind.itemsize for name, kind in _KINDS.items()}
 _ROW = (str, int, int, int, str, str)
 _CODECS = frozenset(["raw", "zlib"])
 _NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
-_COMPRESS_FROM, _WORTH = 256, 0.95
+_COMPRESS_FROM, _WORTH = 2048, 0.5
+"""Inflating costs some 10 us, and 10 to 20 ns for each byte stored. Against compressing whatever shrinks, the
+median artifact is a quarter larger and loads 8% faster, at p90 14% faster.
+"""
 LEVEL = 6
 """Of zlib: 9 takes seven times as long for 5% less."""
 
@@ -276,7 +279,7 @@ def write_container(
     """A file with these sections, in this order. The same arguments give the same bytes.
 
     header: JSON values, without "sections". sections: one-dimensional arrays of a dtype in `DTYPES`. With
-    `compress`, a section of more than 256 bytes is stored by zlib where that saves more than 5%. Raises
+    `compress`, a section of more than 2,048 bytes is stored by zlib where that saves more than half. Raises
     ValueError for what can't be written.
     """
     parts: list[tuple[str, bytes, int, str, str]] = []
@@ -294,7 +297,7 @@ def write_container(
 
 def _deflate(raw: bytes) -> tuple[bytes, str]:
     if len(raw) > _COMPRESS_FROM:
-        packed = zlib.compress(raw, 6)
+        packed = zlib.compress(raw, LEVEL)
         if len(packed) < _WORTH * len(raw):
             return packed, "zlib"
     return raw, "raw"

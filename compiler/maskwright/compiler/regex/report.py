@@ -31,7 +31,8 @@ class PatternReport:
         if is_empty(self.dfa):
             return "\n".join([*lines, "nothing matches"])
         longest = "unbounded" if self.longest is None else f"at most {self.longest} characters"
-        return "\n".join([*lines, f"length: {longest}", "shortest: " + ", ".join(map(repr, self.members))])
+        shortest = "shortest, a character for its whole class: " + ", ".join(map(repr, self.members))
+        return "\n".join([*lines, f"length: {longest}", shortest])
 
 
 def report_pattern(

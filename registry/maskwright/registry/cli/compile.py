@@ -11,7 +11,7 @@ from maskwright.compiler.diagnostics import CompileError
 from maskwright.workers.whole_files import write_whole
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
-from .files import file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
+from .files import compiling, file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
 from .terminal import EXIT_FILE, EXIT_OK, EXIT_REFUSED, Failure, Terminal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     vocabulary = read_vocabulary(options.tokenizer, terminal)
     try:
         compiler = prepare_compiler(vocabulary, chosen, limits, terminal)
-        with terminal.working(f"compiling {options.source}"):
+        with compiling(options.source, terminal):
             result = compile_kind(compiler, kind, source, resources)
             artifact = result.to_bytes()
     except CompileError as error:

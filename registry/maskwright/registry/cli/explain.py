@@ -11,7 +11,7 @@ from maskwright.compiler.cost_tree import MEASURES, cost_tree, tree_lines
 from maskwright.compiler.diagnostics import CompileError
 
 from .choices import add_choices, compile_kind, limits_of, options_of, resources_of, with_tool_arguments
-from .files import file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
+from .files import compiling, file_failures, kind_of, prepare_compiler, read_source, read_vocabulary
 from .terminal import EXIT_OK, EXIT_REFUSED, Failure, Terminal, render_diagnostic
 
 NAME = "explain"
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     tokenizer = options.tokenizer or str(files("maskwright.compiler") / "data" / "demo.tokenizer.json")
     compiler = prepare_compiler(read_vocabulary(tokenizer, terminal), chosen, limits, terminal)
     try:
-        with terminal.working(f"compiling {options.source}"):
+        with compiling(options.source, terminal):
             report = compile_kind(compiler, kind, source, resources).report.to_json()
     except CompileError as error:
         diagnostics = [d.to_json() for d in error.diagnostics]

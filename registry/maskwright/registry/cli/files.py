@@ -12,7 +12,7 @@ from maskwright.compiler.diagnostics import CompileError
 from maskwright.workers import Artifact, ArtifactError, VocabularyPack
 from maskwright.workers.container import read_container
 
-from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, Failure, Terminal
+from .terminal import EXIT_FILE, EXIT_REFUSED, EXIT_USAGE, QUIET_SECONDS, Failure, Terminal
 
 if TYPE_CHECKING:
     from maskwright.compiler import CompileOptions, Compiler, Limits, Vocabulary
@@ -69,6 +69,19 @@ def prepare_compiler(vocabulary: Vocabulary, options: CompileOptions, limits: Li
     first = "" if kernels_are_kept() else ", and the compiler's own code for the first time on this machine"
     with terminal.working(f"preparing the vocabulary{first}"):
         return Compiler(vocabulary, options=options, limits=limits)
+
+
+@contextmanager
+def compiling(what: str, terminal: Terminal) -> Iterator[None]:
+    """`terminal.working`, telling afterwards what kernels took: a kind of source may be the first to need some."""
+    from maskwright.compiler.jit import compiling_seconds
+
+    before = compiling_seconds()
+    with terminal.working(f"compiling {what}"):
+        yield
+    spent = compiling_seconds() - before
+    if spent >= QUIET_SECONDS:
+        terminal.note(f"  {spent:.1f} s of that went into the compiler's own code, once on this machine")
 
 
 def read_artifact(path: str, tokenizer: str | None, terminal: Terminal) -> Artifact:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     sections = [(s.name, s.stored, s.raw, s.codec) for s in container.sections.values()]
     lines = [f"{path}: {len(data):,} bytes, sha256 {container.digest}"]
     lines += [f"  {name:<22} {_render(value)}" for name, value in sorted(header.items())]
-    lines.append("  section                      stored     inflated")
+    lines.append("  section                bytes stored     inflated")
     lines += [f"  {name:<22} {stored:>12,} {raw:>12,}" for name, stored, raw, _ in sections]
     fields = {
         "file": path,

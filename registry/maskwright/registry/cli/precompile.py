@@ -144,9 +144,10 @@ class _Run:
         ready = self._usable(prepared)
         items = self._manifest.items
         outcomes: dict[int, Outcome] = {}
-        for outcome in backend.compile(items, ready):
-            outcomes[outcome.index] = outcome
-            self._tell_progress(len(outcomes), items[outcome.index], outcome)
+        with self._terminal.working(f"compiling {'one source' if len(items) == 1 else f'{len(items)} sources'}"):
+            for outcome in backend.compile(items, ready):
+                outcomes[outcome.index] = outcome
+                self._tell_progress(len(outcomes), items[outcome.index], outcome)
         refused = [n for n in range(len(items)) if outcomes[n].failure]
         artifacts = [] if refused else self._lock_entries(items, outcomes, ready)
         if client is not None and self._key is not None and not refused:
@@ -171,7 +172,7 @@ class _Run:
         return dict(prepared)
 
     def _tell_progress(self, done: int, item: Item, outcome: Outcome) -> None:
-        what = "REFUSED" if outcome.failure else "had" if outcome.cached else "compiled"
+        what = "REFUSED" if outcome.failure else "there already" if outcome.cached else "compiled"
         total = len(self._manifest.items)
         self._terminal.note(f"[{done}/{total}] {item.name} for {item.tokenizer}: {what}, {outcome.seconds:.1f} s")
 

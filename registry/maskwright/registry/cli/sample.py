@@ -34,6 +34,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     with terminal.working("sampling"):
         samples = [sampler.draw(options.max_tokens) for _ in range(options.number)]
     lines = [s.text if s.finished else f"{s.text} … (cut after {len(s.tokens)} tokens)" for s in samples]
+    if len(lines) > 1 and any(len(line.splitlines()) > 1 for line in lines):
+        lines = [f"--- {n}\n{line}" for n, line in enumerate(lines, 1)]
     fields = {"samples": [{"text": s.text, "tokens": s.tokens, "finished": s.finished} for s in samples]}
     terminal.show(lines, fields)
     return EXIT_OK if all(s.finished for s in samples) else EXIT_REFUSED
