@@ -1,9 +1,9 @@
 """The artifact: one source's automaton and masks, on top of its vocabulary pack.
 
 Checks, in order: the container's, kind, pack and vocabulary (WrongVocabulary), the automaton (counts, ranges,
-frames of moves, actions and returns), the mask rows, the contexts, the start. Nothing is expanded while
-loading: lists of moves and dense rows are made on first use. Artifacts are immutable and may be shared
-between threads.
+frames of moves, actions and returns), the mask rows, the contexts, the start. While loading, rows of moves are made
+if they're few (machine.py); dense mask rows and ways (ways.py) come with use. What an artifact says never changes, and
+it may be shared between threads.
 """
 
 from __future__ import annotations
